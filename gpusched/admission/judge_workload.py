@@ -1,0 +1,134 @@
+"""Judge the pod templates of a workload, so that a mistake shows when the workload is applied and not in its events."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from gpusched.admission.admission import Admission, Context
+from gpusched.admission.judge_pod import judge_pod
+from gpusched.admission.templates import Template, kind_of, templates_of
+from gpusched.admission.visible_devices import VARIABLE
+from gpusched.core.cluster_facts import ClusterFacts
+from gpusched.core.demand import demand
+from gpusched.core.fault import Fault
+from gpusched.core.names import PREFIX, STATUS_PREFIX
+from gpusched.core.pod import Container, Owner, Pod
+from gpusched.core.read_pod import read_template
+from gpusched.core.resources import GpuResources
+from gpusched.dialects.asked_keys import asked_keys
+from gpusched.policy.model import Config
+from gpusched.policy.resolution import Resolution
+
+
+class Judge(msgspec.Struct, frozen=True):
+    """What the templates of one namespace are judged by; `resolve` answers what holds for a pod's annotations."""
+
+    namespace: str
+    facts: ClusterFacts
+    config: Config
+    resources: GpuResources
+    resolve: Callable[[Mapping[str, str]], Resolution]
+    webhook: bool = False
+
+
+class JudgedTemplate(msgspec.Struct, frozen=True):
+    """A template with the answer to it."""
+
+    template: Template
+    admission: Admission
+
+
+def judge_workload(
+    tree: Mapping[str, object], old_tree: Mapping[str, object] | None, judge: Judge
+) -> tuple[JudgedTemplate, ...]:
+    """The answer to each template of a workload; empty for kinds without known templates.
+
+    `old_tree` is None on creation. On an update only templates whose GPU part changed are judged, and none while the
+    object is being deleted: finalizers, restarts and controllers must get through whatever the policy of today is.
+    """
+    if _deleting(tree):
+        return ()
+    old_parts = (
+        None
+        if old_tree is None
+        else {
+            template.path: _gpu_part(_pod_of(template, old_tree, judge), judge.resources)
+            for template in templates_of(old_tree, []) or ()
+        }
+    )
+    judged = []
+    for template in templates_of(tree, []) or ():
+        pod = _pod_of(template, tree, judge)
+        if old_parts is None or old_parts.get(template.path) != _gpu_part(pod, judge.resources):
+            judged.append(JudgedTemplate(template, _judge(pod, template, judge, update=old_parts is not None)))
+    return tuple(judged)
+
+
+def merged(judged: Iterable[JudgedTemplate]) -> Admission:
+    """One answer for the whole object: allowed if every template is, findings in the order of templates, each once."""
+    answers = [entry.admission for entry in judged]
+    return Admission(
+        allowed=all(answer.allowed for answer in answers),
+        refusals=tuple(dict.fromkeys(finding for answer in answers for finding in answer.refusals)),
+        warnings=tuple(dict.fromkeys(finding for answer in answers for finding in answer.warnings)),
+        audit=tuple(dict.fromkeys(pair for answer in answers for pair in answer.audit)),
+    )
+
+
+def _judge(pod: Pod, template: Template, judge: Judge, *, update: bool) -> Admission:
+    resolution = judge.resolve(pod.annotations)
+    ctx = Context(
+        facts=judge.facts,
+        resolution=resolution,
+        config=judge.config,
+        resources=judge.resources,
+        namespace=judge.namespace,
+        operation="UPDATE" if update else "CREATE",
+        controller=pod.owner.kind if pod.owner else "",
+        template=True,
+        webhook=judge.webhook,
+    )
+    return judge_pod(pod, template.tree, demand(pod, judge.resources, resolution.own.claim_mib), ctx)
+
+
+def _pod_of(template: Template, tree: Mapping[str, object], judge: Judge) -> Pod:
+    faults: list[Fault] = []
+    owner = Owner(kind_of(tree)[1], "")
+    return read_template(template.tree, faults, template.path, judge.namespace, "", owner)
+
+
+def _deleting(tree: Mapping[str, object]) -> bool:
+    metadata = tree.get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("deletionTimestamp"))
+
+
+def _gpu_part(pod: Pod, resources: GpuResources) -> object:
+    """Everything in a template that the rules look at, as a value to compare; the order of containers is no part."""
+    spec = pod.spec
+    ours = {key: value for key, value in pod.annotations.items() if key.startswith((PREFIX, STATUS_PREFIX))}
+    selected = {key: value for key, value in spec.node_selector.items() if key in asked_keys()}
+    terms = [[part for part in term.expressions if part.key in asked_keys()] for term in spec.node_affinity or ()]
+    return (
+        ours,
+        selected,
+        terms,
+        spec.node_name,
+        _gpu_amounts((spec.pod_limits, spec.pod_requests), resources),
+        {(container.kind, container.name): _container_part(container, resources) for container in spec.containers},
+    )
+
+
+def _container_part(container: Container, resources: GpuResources) -> object:
+    chosen = [value for name, value in container.env if name == VARIABLE]
+    return _gpu_amounts((container.limits, container.requests), resources), chosen
+
+
+def _gpu_amounts(amounts: Iterable[Mapping[str, str]], resources: GpuResources) -> list[dict[str, str]]:
+    return [
+        {
+            name: text
+            for name, text in part.items()
+            if resources.vendor(name) is not None or resources.nearest(name, frozenset()) is not None
+        }
+        for part in amounts
+    ]

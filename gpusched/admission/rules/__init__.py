@@ -1,0 +1,1 @@
+"""PURE. One module per rule of admission; each looks at a pod in its context and returns what it objects to."""

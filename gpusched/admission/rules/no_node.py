@@ -1,0 +1,48 @@
+"""Pods that none of the nodes of today could ever serve, even when empty."""
+
+from gpusched.admission.admission import Context
+from gpusched.admission.messages import quoted
+from gpusched.admission.rules.objection import Force, Objection
+from gpusched.admission.rules.present import eligible_nodes
+from gpusched.core.codes import Code
+from gpusched.core.demand import Demand
+from gpusched.core.node import Node
+from gpusched.core.pod import Pod
+from gpusched.core.pool import Sharing
+
+
+def no_node(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
+    """Warn when the cluster is known and no node fits. Taints, other resources and usage are not looked at."""
+    if not ctx.facts.known or not demand.total:
+        return ()
+    if any(_could_serve(node, demand, ctx) for node in eligible_nodes(pod, ctx)):
+        return ()
+    why = _shortage(demand, ctx) or "no present node with such GPUs meets the rules of pod and namespace"
+    return (Objection(Code.NO_NODE, f"{why}. Autoscaled nodes may.", f"{why}.", Force.ADVICE),)
+
+
+def _could_serve(node: Node, demand: Demand, ctx: Context) -> bool:
+    return all(_serves(node, resource, demand, ctx) for resource in demand.slots)
+
+
+def _serves(node: Node, resource: str, demand: Demand, ctx: Context) -> bool:
+    if resource in node.dra_resources:
+        return True
+    pool = node.pool(resource)
+    if pool is None or pool.slots < demand.slots[resource]:
+        return False
+    if pool.sharing is Sharing.MPS and demand.largest_container(resource) > 1:
+        return False
+    # A blocked pool comes back with facts of its own, which nobody knows yet.
+    return pool.blocked is not None or ctx.resolution.constraints.reason_against(pool) is None
+
+
+def _shortage(demand: Demand, ctx: Context) -> str | None:
+    for resource, slots in sorted(demand.slots.items()):
+        pools = [pool for node in ctx.facts.nodes if (pool := node.pool(resource)) is not None]
+        most = max((pool.slots for pool in pools), default=0)
+        if not most:
+            return f"no present node offers {quoted(resource)}"
+        if most < slots:
+            return f"no present node has {quoted(resource)}: {slots}; the largest has {most}"
+    return None

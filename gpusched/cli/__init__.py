@@ -1,0 +1,1 @@
+"""I/O. The `gpusched` command: reads files, prints tables, JSON and YAML."""

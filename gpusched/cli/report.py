@@ -1,0 +1,83 @@
+"""`gpusched report`: what a policy would refuse among what stands in a cluster."""
+
+import click
+import msgspec
+
+from gpusched.cli.inputs import Inputs, read_inputs, world_of
+from gpusched.cli.session import Session, cluster_option, config_option, error_views, output_options
+from gpusched.cli.style import Style
+from gpusched.cli.tables import Cell, render
+from gpusched.simulate.manifest import InputFault
+from gpusched.simulate.namespaces import Namespaces
+from gpusched.simulate.report import Count, Report, Violation
+from gpusched.simulate.report import report as report_on
+from gpusched.simulate.result import ErrorView
+
+
+class ReportResult(msgspec.Struct, frozen=True):
+    """The whole answer of `report`."""
+
+    violations: tuple[Violation, ...]
+    counts: tuple[Count, ...]
+    errors: tuple[ErrorView, ...]
+    judged: int
+
+
+@click.command()
+@cluster_option
+@config_option
+@click.option("--policy", "policy", multiple=True, metavar="PATH", help="Namespaces with a proposed policy.")
+@output_options
+def report(cluster: tuple[str, ...], config: str | None, policy: tuple[str, ...], form: str, *, no_color: bool) -> None:
+    """Say what the policy, or a proposed one, would refuse of what runs now, and what would not come back.
+
+    Every GPU pod and workload of the dump is judged as if it were created again. Exit code 1: something would be
+    refused or find no node.
+    """
+    if not cluster:
+        raise click.UsageError("name a dump of the cluster with --cluster")
+    session = Session(form, no_color=no_color)
+    inputs = read_inputs(policy, cluster, config, stdin=session.stdin)
+    if inputs.config_broken:
+        session.tell(inputs)
+        session.end(inputs, problems=True)
+    world = world_of(inputs)
+    faults: list[InputFault] = []
+    namespaces = Namespaces(world)
+    namespaces.take(inputs.manifests, faults)
+    found = report_on(inputs.standing, world, faults)
+    inputs.errors.extend(faults)
+    _refused_policies(namespaces, inputs)
+    result = ReportResult(found.violations, found.counts, error_views(inputs.errors), found.judged)
+    session.show(result, lambda: _table(found, session.style))
+    session.tell(inputs)
+    session.end(inputs, problems=bool(found.violations))
+
+
+def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
+    """A proposed policy that would itself be refused proposes nothing."""
+    sources = {manifest.name: manifest.source for manifest in inputs.manifests}
+    faults = [
+        InputFault(
+            sources.get(view.name, ""), "metadata.annotations", f"Namespace {view.name}: {view.admission.message}"
+        )
+        for view in namespaces.views
+        if not view.admission.allowed
+    ]
+    inputs.errors.extend(faults)
+
+
+def _table(found: Report, style: Style) -> str:
+    if not found.violations:
+        return f"{found.judged} GPU pods and workloads judged: the policy speaks against none\n"
+    rows: list[list[str | Cell]] = [
+        [item.namespace, f"{item.kind.lower()}/{item.name}", item.node or "-", item.code,
+         "yes" if item.refused else "if enforced", item.message]
+        for item in found.violations
+    ]  # fmt: skip
+    table = render(("NAMESPACE", "OBJECT", "NODE", "CODE", "REFUSED", "MESSAGE"), rows, style=style)
+    counts: list[list[str | Cell]] = [
+        [item.namespace, item.code, str(item.objects), str(item.refused)] for item in found.counts
+    ]
+    summary = render(("NAMESPACE", "CODE", "OBJECTS", "REFUSED NOW"), counts, style=style)
+    return f"{table}\n{summary}\n{found.judged} GPU pods and workloads judged\n"

@@ -1,0 +1,61 @@
+"""`gpusched simulate`: manifests against a dump of a cluster."""
+
+from collections.abc import Sequence
+
+import click
+
+from gpusched.cli.inputs import read_inputs, world_of
+from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
+from gpusched.cli.simulate_table import simulate_table
+from gpusched.simulate.result import PodView, SimulateResult, Summary, node_views
+from gpusched.simulate.run import Simulation
+
+
+@click.command()
+@files_option
+@cluster_option
+@config_option
+@click.option("--explain", is_flag=True, help="Reasons and warnings per pod, and the GPUs of the cluster afterwards.")
+@output_options
+def simulate(
+    files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, form: str, *, explain: bool, no_color: bool
+) -> None:
+    """Say what happens to the pods of manifests on a cluster, without touching it.
+
+    Admission and scheduling are those of gpusched with kube-scheduler; workloads are expanded by their replicas.
+    Exit code 1: some pod is refused or not placed; 2: some input could not be used.
+    """
+    if not files or not cluster:
+        raise click.UsageError("name manifests with -f and a dump of the cluster with --cluster")
+    session = Session(form, no_color=no_color)
+    inputs = read_inputs(files, cluster, config, stdin=session.stdin)
+    if inputs.config_broken:
+        session.tell(inputs)
+        session.end(inputs, problems=True)
+    simulation = Simulation(world_of(inputs))
+    with session.progress("simulating", "pods") as progress:
+        simulation.run(inputs.manifests, progress.update)
+    pods = simulation.views()
+    inputs.errors.extend(simulation.faults)
+    result = SimulateResult(
+        pods=pods,
+        namespaces=tuple(simulation.namespaces.views),
+        nodes=node_views(simulation.world.cluster.nodes.values()),
+        errors=error_views(inputs.errors),
+        summary=summarise(pods),
+    )
+    session.show(result, lambda: simulate_table(result, simulation, session.style, explain=explain))
+    session.tell(inputs)
+    refused = any(not view.admission.allowed for view in result.namespaces)
+    session.end(inputs, problems=refused or result.summary.placed < result.summary.pods)
+
+
+def summarise(pods: Sequence[PodView]) -> Summary:
+    """Count each pod once."""
+    return Summary(
+        pods=len(pods),
+        placed=sum(pod.placement is not None for pod in pods),
+        denied=sum(not pod.admission.allowed for pod in pods),
+        unschedulable=sum(pod.unschedulable is not None for pod in pods),
+        gated=sum(pod.gated is not None for pod in pods),
+    )

@@ -1,0 +1,1 @@
+"""PURE. Records and algebra of every decision: quantities, pods, nodes, pools, demand, constraints, claims."""

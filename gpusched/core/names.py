@@ -1,0 +1,23 @@
+"""Names of the domain: the annotation prefixes users type, and distinct types for identifiers."""
+
+from typing import Final, NewType
+
+NodeName = NewType("NodeName", str)
+Namespace = NewType("Namespace", str)
+PodUid = NewType("PodUid", str)
+
+#: Prefix of every annotation that users and administrators write.
+PREFIX: Final = "gpusched.io/"
+#: Prefix of the annotations that only gpusched writes on pods.
+STATUS_PREFIX: Final = "status.gpusched.io/"
+
+#: Written by bind: the node the pod was bound to. Counts only if equal to spec.nodeName.
+BOUND_ANNOTATION: Final = STATUS_PREFIX + "bound"
+#: Written by mutate: which constraints became node affinity, for people.
+LOWERED_ANNOTATION: Final = STATUS_PREFIX + "lowered"
+#: Written by mutate: fingerprint of the constraints that were lowered.
+POLICY_HASH_ANNOTATION: Final = STATUS_PREFIX + "policy-hash"
+#: The scheduling gate that quota puts on pods.
+QUOTA_GATE: Final = "gpusched.io/quota"
+#: Node annotation by which an administrator settles facts.
+FACTS_ANNOTATION: Final = PREFIX + "facts"

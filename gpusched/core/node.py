@@ -1,0 +1,58 @@
+"""A node: what kube-scheduler reads from it, and the GPU pools the dialects found on it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from gpusched.core.pool import Pool
+
+
+class Taint(msgspec.Struct, frozen=True):
+    """core/v1 Taint."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+class NodeObject(msgspec.Struct, frozen=True):
+    """The node as the API server has it, trimmed. Amounts: cpu in milli-cores, everything else in base units.
+
+    `allocatable` and `capacity` hold every resource named in status; a negative amount is read as zero and reported
+    as a fault by the reader.
+    """
+
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    allocatable: Mapping[str, int] = {}
+    capacity: Mapping[str, int] = {}
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node with its inventory."""
+
+    object: NodeObject
+    #: One per GPU resource with a key in allocatable, sorted by resource name; slots may be 0.
+    pools: tuple[Pool, ...] = ()
+    #: Names of the dialects that found something, such as "gfd", "gke".
+    dialects: frozenset[str] = frozenset()
+    #: Short sentences about the node as a whole.
+    notes: tuple[str, ...] = ()
+    #: GPU resources the node serves through DRA (no allocatable): their slots are not ours to judge.
+    dra_resources: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return self.object.name
+
+    def pool(self, resource: str) -> Pool | None:
+        """The pool of a resource, None when the node has no such key in allocatable."""
+        for pool in self.pools:
+            if pool.resource == resource:
+                return pool
+        return None

@@ -1,0 +1,1 @@
+"""PURE. One module per vendor or cloud: labels, annotations and allocatable to partial GPU facts, merged into pools."""

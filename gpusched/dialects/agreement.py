@@ -1,0 +1,73 @@
+"""Whether labels that count devices agree with the slots a node offers, and what follows when they do not.
+
+Slots are capacity, not allocatable: a device that failed leaves allocatable alone. A device plugin that is being
+changed, GPU Feature Discovery that has not caught up, and a node of unlike cards all show as a disagreement.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+from gpusched.core.pool import Sharing
+from gpusched.dialects.merge import choose, ordered
+from gpusched.dialects.partial import Partial, Rank
+from gpusched.dialects.surface import Offer, Surface
+
+NAME: Final = "agreement"
+
+#: What the sharing of a device decides.
+_DIVISION: Final = frozenset({"sharing", "replicas"})
+#: Labels written by software on the node may be those of other devices; instance types do not change.
+_ALL: Final = _DIVISION | {"product", "gpu_memory_mib", "instance_mib"}
+
+
+def agreement(surface: Surface, said: Mapping[str, Sequence[Partial]]) -> tuple[Partial, ...]:
+    """What the counts prove about each vendor's whole-GPU resources. `said` has the partials of each resource.
+
+    MIG instances are no devices: a vendor with some is not judged.
+    """
+    vendors = sorted({offer.vendor for offer in surface.offers})
+    return tuple(partial for vendor in vendors for partial in _of_vendor(surface, vendor, said))
+
+
+def _of_vendor(surface: Surface, vendor: str, said: Mapping[str, Sequence[Partial]]) -> tuple[Partial, ...]:
+    offers = [offer for offer in surface.whole(vendor) if offer.capacity]
+    if not offers or any(offer.capacity for offer in surface.instances(vendor)):
+        return ()
+    words = {offer.resource: ordered(said.get(offer.resource, ())) for offer in offers}
+    first = words[offers[0].resource]
+    count = choose(first, "count", lambda partial: partial.count)
+    if count is None:
+        return ()
+    by_node = any(partial.count is not None and partial.rank <= Rank.VENDOR for partial in first)
+    replicas = {
+        resource: choose(partials, "replicas", lambda one: one.replicas) for resource, partials in words.items()
+    }
+    known = {resource: choice.value for resource, choice in replicas.items() if choice is not None}
+    if not known:
+        return _without_replicas(offers, count.value, count.source)
+    if len(known) < len(offers):
+        return ()
+    devices = sum((Fraction(offer.capacity, max(known[offer.resource], 1)) for offer in offers), Fraction())
+    if devices == count.value:
+        return ()
+    labels = " and ".join(f"{max(known[offer.resource], 1)}" for offer in offers)
+    return _disagreement(offers, f"{count.source} labels tell of {count.value} × {labels}", all_facts=by_node)
+
+
+def _without_replicas(offers: Sequence[Offer], count: int, source: str) -> tuple[Partial, ...]:
+    """As many slots as devices: nothing is shared. Any other number is shared in a way that nobody tells."""
+    capacity = sum(offer.capacity for offer in offers)
+    if capacity == count:
+        return tuple(Partial(source, Rank.CLOUD, offer.resource, sharing=Sharing.NONE, replicas=1) for offer in offers)
+    return _disagreement(
+        offers, f"{source} labels tell of {count} devices and nothing tells of replicas", all_facts=False
+    )
+
+
+def _disagreement(offers: Sequence[Offer], told: str, *, all_facts: bool) -> tuple[Partial, ...]:
+    capacity = sum(offer.capacity for offer in offers)
+    hidden = _ALL if all_facts else _DIVISION
+    lost = "product, memory, sharing and replicas are" if all_facts else "sharing and replicas are"
+    note = f"{capacity} slots are offered, {told}: {lost} unknown until they agree"
+    return tuple(Partial(NAME, Rank.AGREEMENT, offer.resource, unknown=hidden, notes=(note,)) for offer in offers)

@@ -1,0 +1,1 @@
+"""PURE. kube-scheduler's own feasibility rules, as far as `gpusched simulate` models them."""

@@ -1,0 +1,1 @@
+"""PURE. What an administrator or user may ask for: annotations and configuration parsed, layered and resolved."""

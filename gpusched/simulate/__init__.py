@@ -1,0 +1,1 @@
+"""PURE. The main job offline: manifests against a dump of a cluster."""

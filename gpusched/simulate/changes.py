@@ -1,0 +1,157 @@
+"""Changes of a pod that might make it fit, smallest first. Whether they do is for `remedy` to find out."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from gpusched.core.claims import largest_possible_claim
+from gpusched.core.codes import Reason
+from gpusched.core.names import PREFIX
+from gpusched.core.node import Taint
+from gpusched.core.quantity import format_mib
+from gpusched.native.taints import untolerated
+from gpusched.simulate.admit import Candidate
+from gpusched.simulate.tree_edit import drop, put, tolerate, with_resource
+from gpusched.simulate.world import World
+from gpusched.state.node_state import NodeState
+
+_CLAIM: Final = PREFIX + "gpu-memory"
+#: The pod's own annotations that keep nodes away, in the order in which giving them up is suggested.
+_BOUNDS: Final = (
+    "min-driver-version", "min-cuda-version", "max-gpu-memory", "min-gpu-memory", "products", "sharing", "families",
+    "node-selector",
+)  # fmt: skip
+_Tree = Mapping[str, object]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change of the pod as the user wrote it, with the sentence that suggests it."""
+
+    text: str
+    tree: _Tree
+
+
+def pod_changes(
+    tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
+) -> Iterator[Change]:
+    """Every single change worth trying."""
+    yield from _claims(tree, candidate, by_reason, world)
+    yield from _fewer_slots(tree, candidate)
+    yield from _annotations(tree, candidate, world)
+    yield from _tolerations(tree, candidate, by_reason)
+    yield from _selectors(tree, candidate)
+    yield from _amounts(tree, candidate, by_reason, world)
+    yield from _rules(tree, candidate)
+    yield from _other_resources(tree, candidate, world)
+
+
+def _claims(
+    tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
+) -> Iterator[Change]:
+    request = candidate.request
+    if request is None or request.demand.claim_mib is None:
+        return
+    config = world.cluster.config
+    possible = [
+        largest_possible_claim(pool, state.use(resource), slots, config.claim_reserve, config.claim_above_slot)
+        for state in by_reason.get(Reason.MEMORY_CLAIM, ())
+        for resource, slots in request.demand.slots.items()
+        if (pool := state.node.pool(resource)) is not None
+    ]
+    best = max((amount for amount in possible if amount), default=0)
+    if best:
+        text = format_mib(best)
+        yield Change(f"set {_CLAIM}: {text}", put(tree, ("metadata", "annotations", _CLAIM), text))
+    yield Change(f"remove {_CLAIM}", drop(tree, ("metadata", "annotations", _CLAIM)))
+
+
+def _fewer_slots(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
+    if candidate.request is None:
+        return
+    for container in candidate.request.demand.containers:
+        for resource, slots in sorted(container.slots.items()):
+            for fewer in range(slots - 1, 0, -1):
+                yield Change(
+                    f"ask for {resource}: {fewer} in container {container.name}",
+                    with_resource(tree, container.name, resource, str(fewer)),
+                )
+
+
+def _annotations(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Change]:
+    if candidate.request is None:
+        return
+    present = [key for key in _BOUNDS if PREFIX + key in candidate.pod.annotations]
+    if "families" in present:
+        for family in sorted({pool.family for pool in world.cluster.facts.pools if pool.family}):
+            key = PREFIX + "families"
+            yield Change(f"set {key}: {family}", put(tree, ("metadata", "annotations", key), family))
+    for name in present:
+        yield Change(f"remove {PREFIX}{name}", drop(tree, ("metadata", "annotations", PREFIX + name)))
+
+
+def _tolerations(tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]]) -> Iterator[Change]:
+    taints: dict[Taint, None] = {}
+    for state in by_reason.get(Reason.NATIVE_TAINT, ()):
+        taint = untolerated(candidate.pod.spec.tolerations, state.node.object.taints)
+        if taint is not None:
+            taints[taint] = None
+    for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect)):
+        value = f"={taint.value}" if taint.value else ""
+        yield Change(f"tolerate {taint.key}{value}:{taint.effect}", tolerate(tree, taint))
+
+
+def _selectors(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
+    for key, value in sorted(candidate.plain.node_selector.items()):
+        yield Change(f"remove {key}: {value} from spec.nodeSelector", drop(tree, ("spec", "nodeSelector", key)))
+    if candidate.plain.node_affinity is not None:
+        path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+        yield Change("remove the required node affinity", drop(tree, path))
+
+
+def _amounts(
+    tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
+) -> Iterator[Change]:
+    containers = candidate.plain.containers
+    if len(containers) != 1:
+        return
+    for resource in ("cpu", "memory", "ephemeral-storage"):
+        wanted = candidate.requests.get(resource, 0)
+        free = [
+            world.ledger.node(state.node.name).free.get(resource, 0)
+            for state in by_reason.get(Reason.NATIVE_RESOURCES, ())
+        ]
+        best = max(free, default=0)
+        if 0 < best < wanted:
+            text = f"{best}m" if resource == "cpu" else f"{best // 2**20}Mi"
+            yield Change(
+                f"ask for {resource}: {text} in container {containers[0].name}",
+                with_resource(tree, containers[0].name, resource, text),
+            )
+
+
+def _rules(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    if candidate.pod.spec.pod_anti_affinity:
+        yield Change(
+            "remove the required pod anti-affinity", drop(tree, ("spec", "affinity", "podAntiAffinity", required))
+        )
+    if candidate.pod.spec.pod_affinity:
+        yield Change("remove the required pod affinity", drop(tree, ("spec", "affinity", "podAffinity", required)))
+    if candidate.pod.spec.spread:
+        yield Change("remove spec.topologySpreadConstraints", drop(tree, ("spec", "topologySpreadConstraints")))
+
+
+def _other_resources(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Change]:
+    if candidate.request is None:
+        return
+    offered = sorted({pool.resource for pool in world.cluster.facts.pools})
+    for container in candidate.request.demand.containers:
+        for resource, slots in sorted(container.slots.items()):
+            for other in offered:
+                if other != resource:
+                    without = with_resource(tree, container.name, resource, None)
+                    yield Change(
+                        f"ask for {other}: {slots} instead of {resource} in container {container.name}",
+                        with_resource(without, container.name, other, str(slots)),
+                    )

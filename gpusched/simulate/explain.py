@@ -1,0 +1,154 @@
+"""Why no node takes a pod: reasons counted over nodes, in words about this pod, and the smallest change that fits."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from gpusched.core.claims import largest_possible_claim
+from gpusched.core.codes import REASON_TEXT, Reason
+from gpusched.core.quantity import format_mib
+from gpusched.native.resources import missing
+from gpusched.native.taints import untolerated
+from gpusched.policy.model import Policy
+from gpusched.simulate.admit import Candidate
+from gpusched.simulate.evaluate import verdict
+from gpusched.simulate.expand import PlannedPod
+from gpusched.simulate.remedy import suggest
+from gpusched.simulate.result import ReasonView, UnschedulableView
+from gpusched.simulate.world import World
+from gpusched.state.node_state import NodeState
+
+#: Reasons from the nearest to a fit to the farthest: the first ones pass with time or less, the last ones never.
+_DISTANCE: Sequence[Reason] = (
+    Reason.MEMORY_CLAIM, Reason.FREE_REPLICAS, Reason.NATIVE_RESOURCES, Reason.QUOTA, Reason.RECONFIGURING,
+    Reason.NATIVE_SPREAD, Reason.NATIVE_POD_AFFINITY, Reason.SHARED_SINGLE, Reason.FACTS_UNKNOWN,
+    Reason.NATIVE_UNSCHEDULABLE, Reason.NATIVE_TAINT, Reason.MEMORY, Reason.VERSION, Reason.SHARING, Reason.PRODUCT,
+    Reason.FAMILY, Reason.NODE_SELECTOR, Reason.NATIVE_AFFINITY, Reason.NO_RESOURCE,
+)  # fmt: skip
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """All that `why` prints about a pod that no node takes."""
+
+    view: UnschedulableView
+    examples: Mapping[str, str]
+    nearest: str | None = None
+    nearest_lacks: str = ""
+
+
+def verdicts(planned: PlannedPod, candidate: Candidate, world: World) -> list[tuple[NodeState, Reason | None]]:
+    """The verdict of every node that the pod could be meant for, by node name."""
+    names = [planned.pinned] if planned.pinned else sorted(world.cluster.nodes)
+    states = [world.cluster.nodes[name] for name in names]
+    return [(state, verdict(candidate, state, world)) for state in states]
+
+
+def explain(planned: PlannedPod, candidate: Candidate, world: World) -> UnschedulableView:
+    """Reasons and suggestion, as `simulate` prints them."""
+    return explain_fully(planned, candidate, world).view
+
+
+def explain_fully(planned: PlannedPod, candidate: Candidate, world: World) -> Explanation:
+    """Reasons with an example node each, the nearest node and what it lacks, and the suggestion."""
+    judged = [(state, reason) for state, reason in verdicts(planned, candidate, world) if reason is not None]
+    counts = Counter(reason for _, reason in judged)
+    by_reason = {reason: [state for state, found in judged if found is reason] for reason in counts}
+    reasons = tuple(
+        ReasonView(code=reason.value, message=message(reason, candidate, by_reason[reason], world), nodes=count)
+        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], _DISTANCE.index(item[0])))
+    )
+    suggestion = suggest(planned, candidate, by_reason, world)
+    nearest = _nearest(by_reason)
+    return Explanation(
+        view=UnschedulableView(reasons=reasons, suggestion=suggestion),
+        examples={reason.value: states[0].node.name for reason, states in by_reason.items()},
+        nearest=nearest[1].node.name if nearest else None,
+        nearest_lacks=message(nearest[0], candidate, [nearest[1]], world) if nearest else "",
+    )
+
+
+def _nearest(by_reason: Mapping[Reason, list[NodeState]]) -> tuple[Reason, NodeState] | None:
+    for reason in _DISTANCE:
+        if reason in by_reason:
+            return reason, by_reason[reason][0]
+    return None
+
+
+def message(reason: Reason, candidate: Candidate, states: list[NodeState], world: World) -> str:
+    """The reason in words about this pod and these nodes; falls back on the constant text."""
+    if reason is Reason.NATIVE_TAINT:
+        return _taint_message(candidate, states)
+    if reason is Reason.NATIVE_RESOURCES:
+        return _resource_message(candidate, states, world)
+    if reason is Reason.NATIVE_UNSCHEDULABLE:
+        return f"{states[0].node.name} is cordoned" if len(states) == 1 else "nodes are cordoned"
+    if reason is Reason.MEMORY_CLAIM and len(states) == 1:
+        return _claim_message(candidate, states[0], world)
+    return _policy_message(reason, candidate) or REASON_TEXT[reason]
+
+
+def _taint_message(candidate: Candidate, states: list[NodeState]) -> str:
+    counts: Counter[str] = Counter()
+    for state in states:
+        taint = untolerated(candidate.pod.spec.tolerations, state.node.object.taints)
+        if taint is not None:
+            counts[f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"] += 1
+    return f"taint {', '.join(sorted(counts))} is not tolerated" if counts else REASON_TEXT[Reason.NATIVE_TAINT]
+
+
+def _resource_message(candidate: Candidate, states: list[NodeState], world: World) -> str:
+    counts: Counter[str] = Counter()
+    for state in states:
+        native = world.ledger.node(state.node.name)
+        counts.update(missing(candidate.requests, native, state.node.dra_resources))
+    return f"not enough {', '.join(sorted(counts))}" if counts else REASON_TEXT[Reason.NATIVE_RESOURCES]
+
+
+def _claim_message(candidate: Candidate, state: NodeState, world: World) -> str:
+    request = candidate.request
+    if request is None:
+        return REASON_TEXT[Reason.MEMORY_CLAIM]
+    config = world.cluster.config
+    left = [
+        largest_possible_claim(pool, state.use(resource), slots, config.claim_reserve, config.claim_above_slot) or 0
+        for resource, slots in request.demand.slots.items()
+        if (pool := state.node.pool(resource)) is not None
+    ]
+    return f"{format_mib(min(left))} left for a claim per slot" if left else REASON_TEXT[Reason.MEMORY_CLAIM]
+
+
+def _policy_message(reason: Reason, candidate: Candidate) -> str | None:
+    """Who asks for what: the pod itself first, since he can change that, then the namespace or the configuration."""
+    request = candidate.request
+    if request is None:
+        return None
+    own = _written(reason, request.resolution.own.policy)
+    if own is not None:
+        return f"pod asks for {own}"
+    for layer in request.resolution.layers:
+        wanted = _written(reason, layer.policy)
+        if wanted is not None:
+            return f"{layer.name.removeprefix('namespace ')} allows {wanted}"
+    return None
+
+
+def _written(reason: Reason, policy: Policy) -> str | None:
+    """What a policy says about the facts that a reason is about."""
+    match reason:
+        case Reason.FAMILY:
+            return ", ".join(policy.families) if policy.families is not None else None
+        case Reason.PRODUCT:
+            return ", ".join(policy.products) if policy.products is not None else None
+        case Reason.SHARING:
+            return ", ".join(policy.sharing) if policy.sharing is not None else None
+        case Reason.MEMORY:
+            bounds = [
+                f"at least {policy.min_memory.text}" if policy.min_memory else "",
+                f"at most {policy.max_memory.text}" if policy.max_memory else "",
+            ]
+            return " and ".join(bound for bound in bounds if bound) or None
+        case Reason.NODE_SELECTOR if policy.node_selector:
+            return f"nodes with {','.join(str(item) for item in policy.node_selector)}"
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""PURE. The single writer of what is known about the cluster: nodes, GPU pods, namespaces, runtime classes."""

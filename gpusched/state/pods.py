@@ -1,0 +1,148 @@
+"""The books of GPU pods: which node they hold, what is promised to them, and what their namespaces use."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gpusched.core.demand import Demand, demand, mentions_gpu
+from gpusched.core.names import QUOTA_GATE
+from gpusched.core.node import Node
+from gpusched.core.pod import Pod
+from gpusched.core.usage import Holder, QuotaUse
+
+if TYPE_CHECKING:
+    from gpusched.state.cluster import Cluster
+
+
+class PodRecord(msgspec.Struct, frozen=True):
+    """A GPU pod and what it asks for. `sequence` is the order in which pods were first seen."""
+
+    key: str
+    pod: Pod
+    demand: Demand
+    sequence: int
+
+
+class PodBooks:
+    """Keeps every unfinished GPU pod; pods without GPU are not kept.
+
+    A pod counts on its node from the moment it is reserved or seen bound, until it is seen finished or gone. A
+    terminating pod still holds its GPU.
+    """
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+        self.records: dict[str, PodRecord] = {}
+        self._reserved: dict[str, tuple[str, Holder]] = {}
+        self._by_node: dict[str, dict[str, Holder]] = {}
+        self._node_of: dict[str, str] = {}
+        self._by_namespace: dict[str, dict[str, None]] = {}
+        self._sequence = 0
+
+    def see(self, key: str, pod: Pod) -> None:
+        """Take in a pod as the API server has it now."""
+        resources = self._cluster.resources
+        if pod.terminal or not mentions_gpu(pod, resources):
+            self.forget(key)
+            return
+        claim = self._cluster.resolution(pod.namespace, pod.annotations).own.claim_mib
+        asked = demand(pod, resources, claim)
+        before = self.records.get(key)
+        if before is None:
+            self._sequence += 1
+        sequence = self._sequence if before is None else before.sequence
+        self.records[key] = PodRecord(key=key, pod=pod, demand=asked, sequence=sequence)
+        self._by_namespace.setdefault(pod.namespace, {})[key] = None
+        if pod.spec.node_name:
+            self._reserved.pop(key, None)
+            self._place(key, pod.spec.node_name, _holder(pod, asked))
+
+    def forget(self, key: str) -> None:
+        """Drop a pod that is finished or gone, with any promise to it."""
+        record = self.records.pop(key, None)
+        self._reserved.pop(key, None)
+        self._unplace(key)
+        if record is not None:
+            keys = self._by_namespace[record.pod.namespace]
+            keys.pop(key, None)
+            if not keys:
+                del self._by_namespace[record.pod.namespace]
+
+    def reserve(self, node_name: str, key: str, holder: Holder) -> None:
+        """Promise a node to a pod not yet seen bound."""
+        self._reserved[key] = (node_name, holder)
+        self._place(key, node_name, holder)
+
+    def release(self, key: str) -> None:
+        """Take back a promise. A second release is nothing."""
+        if self._reserved.pop(key, None) is not None:
+            self._unplace(key)
+
+    def settle(self, node_name: str) -> None:
+        """Give a node that was just seen the holders that were known before it."""
+        state = self._cluster.nodes[node_name]
+        for key, holder in self._by_node.get(node_name, {}).items():
+            state.hold(key, holder)
+
+    def quota_use(self, namespace: str, *, without: str = "") -> QuotaUse:
+        """Slots and memory that a namespace holds: bound pods, promises, and pods that wait without the quota gate."""
+        families: dict[str, int] = {}
+        unknown = memory = unknown_memory = 0
+        for key in self._by_namespace.get(namespace, {}):
+            record = self.records[key]
+            node_name = self._node_of.get(key)
+            if key == without or (node_name is None and QUOTA_GATE in record.pod.spec.gates):
+                continue
+            state = self._cluster.nodes.get(node_name) if node_name else None
+            for resource, slots in record.demand.slots.items():
+                family, slot_memory = self._family(record, resource, state.node if state else None)
+                if family is None:
+                    unknown += slots
+                else:
+                    families[family] = families.get(family, 0) + slots
+                part = record.demand.claim_mib if record.demand.claim_mib is not None else slot_memory
+                memory += (part or 0) * slots
+                unknown_memory += slots if part is None else 0
+        return QuotaUse(families=families, unknown=unknown, memory_mib=memory, unknown_memory=unknown_memory)
+
+    def _family(self, record: PodRecord, resource: str, node: Node | None) -> tuple[str | None, int | None]:
+        """Family and slot memory of what a pod holds; of a pod not placed yet, the one family it may have."""
+        pool = node.pool(resource) if node is not None else None
+        if pool is not None:
+            return pool.family, pool.slot_memory_mib
+        pod = record.pod
+        families = self._cluster.resolution(pod.namespace, pod.annotations).constraints.families
+        return (families[0] if families is not None and len(families) == 1 else None), None
+
+    def _place(self, key: str, node_name: str, holder: Holder) -> None:
+        if self._node_of.get(key, node_name) != node_name:
+            self._unplace(key)
+        self._node_of[key] = node_name
+        self._by_node.setdefault(node_name, {})[key] = holder
+        state = self._cluster.nodes.get(node_name)
+        if state is not None:
+            state.hold(key, holder)
+
+    def _unplace(self, key: str) -> None:
+        node_name = self._node_of.pop(key, None)
+        if node_name is None:
+            return
+        holders = self._by_node[node_name]
+        holders.pop(key, None)
+        if not holders:
+            del self._by_node[node_name]
+        state = self._cluster.nodes.get(node_name)
+        if state is not None:
+            state.release(key)
+
+
+def _holder(pod: Pod, asked: Demand) -> Holder:
+    return Holder(
+        namespace=pod.namespace,
+        name=pod.name,
+        slots=asked.slots,
+        claim_mib=asked.claim_mib,
+        outside=not pod.bound_by_us,
+        priority=pod.spec.priority,
+        deleting=pod.deleting,
+    )

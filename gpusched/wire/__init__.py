@@ -1,0 +1,1 @@
+"""PURE. Bytes of the extender and admission protocols to decisions and back."""

@@ -1,0 +1,61 @@
+"""The JSON of admission.k8s.io/v1 AdmissionReview, as far as gpusched reads and writes it."""
+
+import msgspec
+
+
+class GroupKind(msgspec.Struct):
+    """Group, version and kind of the object under review."""
+
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class AdmissionRequest(msgspec.Struct, rename="camel"):
+    """What is asked. `tree` is null on DELETE, `old_tree` on CREATE."""
+
+    uid: str = ""
+    kind: GroupKind = msgspec.field(default_factory=GroupKind)
+    sub_resource: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+    operation: str = ""
+    tree: object = msgspec.field(name="object", default=None)
+    old_tree: object = msgspec.field(name="oldObject", default=None)
+    dry_run: bool | None = None
+
+
+class AdmissionReviewRequest(msgspec.Struct, rename="camel"):
+    """The envelope as it arrives."""
+
+    api_version: str = ""
+    kind: str = ""
+    request: AdmissionRequest | None = None
+
+
+class Status(msgspec.Struct):
+    """Why a request is refused; `reason` Forbidden makes kubectl print the message in full."""
+
+    code: int
+    message: str
+    reason: str = "Forbidden"
+
+
+class AdmissionResponse(msgspec.Struct, rename="camel", omit_defaults=True):
+    """The answer. `patch` and `patch_type` come together or not at all."""
+
+    uid: str
+    allowed: bool
+    status: Status | None = None
+    patch: str | None = None
+    patch_type: str | None = None
+    audit_annotations: dict[str, str] | None = None
+    warnings: list[str] | None = None
+
+
+class AdmissionReviewResponse(msgspec.Struct, rename="camel"):
+    """The envelope as it goes back."""
+
+    response: AdmissionResponse
+    api_version: str = "admission.k8s.io/v1"
+    kind: str = "AdmissionReview"

@@ -1,0 +1,111 @@
+"""The KubeSchedulerConfiguration stanza that makes kube-scheduler call gpusched (kubescheduler.config.k8s.io/v1)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from gpusched.core.catalogue import mig_profiles
+from gpusched.core.resources import GpuResources
+from gpusched.policy.model import Config
+
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+_AMD_COMPUTE: Final = ("spx", "dpx", "qpx", "cpx")
+_AMD_MEMORY: Final = ("nps1", "nps2", "nps4", "nps8")
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where kube-scheduler reaches the extender. `tls_directory` holds tls.crt, tls.key and ca.crt on its host."""
+
+    url: str = "https://gpusched.gpusched-system.svc:8444"
+    tls_directory: str = "/etc/kubernetes/gpusched"
+
+
+def managed_resources(resources: GpuResources, present: Iterable[str]) -> list[str]:
+    """Every GPU resource name a pod may use. There are no wildcards, and a pod that asks for a name that is missing
+    here goes round the extender without notice.
+    """
+    mig = {f"nvidia.com/mig-{profile}" for profile in mig_profiles()}
+    partitions = {f"amd.com/{compute}_{memory}" for compute in _AMD_COMPUTE for memory in _AMD_MEMORY}
+    names = {*resources.known, *mig, *(f"{name}.shared" for name in mig), *partitions}
+    names.update(name for name in present if resources.vendor(name) is not None)
+    return sorted(names)
+
+
+def extender_stanza(
+    config: Config, endpoint: Endpoint, names: Iterable[str], *, break_glass: bool
+) -> dict[str, object]:
+    """One element of `extenders`. The break-glass form lets pods be scheduled while gpusched is down: ignorable, and
+    without the bind verb, which kube-scheduler would otherwise insist on.
+    """
+    stanza: dict[str, object] = {
+        "urlPrefix": endpoint.url,
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "preemptVerb": "preempt",
+        "bindVerb": "bind",
+        "weight": config.weight,
+        "httpTimeout": f"{config.http_timeout_ms}ms",
+        "nodeCacheCapable": True,
+        "ignorable": break_glass,
+        "managedResources": [{"name": name, "ignoredByScheduler": False} for name in names],
+    }
+    if break_glass:
+        del stanza["bindVerb"]
+    if endpoint.url.startswith("https://"):
+        # Always a CA: without one kube-scheduler trusts any server. Files, since keyData is printed in its log.
+        stanza["enableHTTPS"] = True
+        directory = endpoint.tls_directory.rstrip("/")
+        stanza["tlsConfig"] = {
+            "certFile": f"{directory}/tls.crt",
+            "keyFile": f"{directory}/tls.key",
+            "caFile": f"{directory}/ca.crt",
+        }
+    return stanza
+
+
+def scheduler_config(stanza: Mapping[str, object]) -> dict[str, object]:
+    """A whole configuration with this extender and everything else by default."""
+    return {"apiVersion": API_VERSION, "kind": KIND, "extenders": [dict(stanza)]}
+
+
+def merge(existing: Mapping[str, object], stanza: Mapping[str, object]) -> dict[str, object] | str:
+    """The existing configuration with the extender in it, in place of an earlier one at the same address.
+
+    A text instead says why that cannot be: kube-scheduler allows one extender with a bind verb, and every managed
+    resource in one extender alone.
+    """
+    if (existing.get("apiVersion"), existing.get("kind")) != (API_VERSION, KIND):
+        return f"expected {API_VERSION} {KIND}, not {existing.get('apiVersion')} {existing.get('kind')}"
+    extenders = existing.get("extenders")
+    if extenders is not None and not isinstance(extenders, list):
+        return "extenders must be a list"
+    others = [item for item in extenders or [] if not _same_address(item, stanza)]
+    problem = next((text for item in others if (text := _clash(item, stanza)) is not None), None)
+    return problem or {**existing, "extenders": [*others, dict(stanza)]}
+
+
+def _same_address(item: object, stanza: Mapping[str, object]) -> bool:
+    return isinstance(item, Mapping) and str(item.get("urlPrefix", "")).rstrip("/") == str(stanza["urlPrefix"]).rstrip(
+        "/"
+    )
+
+
+def _clash(item: object, stanza: Mapping[str, object]) -> str | None:
+    if not isinstance(item, Mapping):
+        return "every extender must be a mapping"
+    where = f"extender {item.get('urlPrefix')}"
+    if item.get("bindVerb") and stanza.get("bindVerb"):
+        return f"{where} has a bindVerb too: kube-scheduler allows one extender that binds"
+    twice = sorted(_managed(item) & _managed(stanza))
+    return f"{where} manages {', '.join(twice)} too: each resource may be managed by one extender" if twice else None
+
+
+def _managed(item: Mapping[str, object]) -> set[str]:
+    listed = item.get("managedResources")
+    return (
+        {str(entry.get("name")) for entry in listed if isinstance(entry, Mapping)}
+        if isinstance(listed, list)
+        else set()
+    )

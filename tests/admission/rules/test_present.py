@@ -1,0 +1,100 @@
+"""Warnings from the nodes of today: no node, mixed resources, unspecific requests."""
+
+import msgspec
+import pytest
+
+from gpusched.core.cluster_facts import ClusterFacts
+from gpusched.core.codes import Reason
+from gpusched.core.node import Node
+from gpusched.core.pool import Sharing
+from tests.admission.judging import codes, facts_of, gpu_node, judged, lines
+from tests.build import container, pod
+
+_RULES = "no present node with such GPUs meets the rules of pod and namespace. Autoscaled nodes may."
+_H100 = gpu_node("h", 8, family="hopper", product="h100-80gb-hbm3", memory=81559)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "gpus", "policy", "said"),
+    [
+        ([], 1, {}, "no present node offers nvidia.com/gpu. Autoscaled nodes may."),
+        ([gpu_node(slots=0)], 1, {}, "no present node offers nvidia.com/gpu. Autoscaled nodes may."),
+        ([_H100], 9, {}, "no present node has nvidia.com/gpu: 9; the largest has 8. Autoscaled nodes may."),
+        ([_H100], 1, {"families": "turing"}, _RULES),
+        ([_H100], 8, {}, None),
+        ([gpu_node(family=None, blocked=Reason.RECONFIGURING)], 1, {"families": "turing"}, None),
+        ([gpu_node(family=None)], 1, {"families": "turing"}, _RULES),
+    ],
+)
+def test_no_node(nodes: list[Node], gpus: int, policy: dict[str, str], said: str | None) -> None:
+    answer = judged(pod(gpus=gpus), policy=policy, facts=facts_of(*nodes))
+    assert answer.allowed
+    assert [line for line in lines(answer)[1] if line.startswith("gpu-no-node")] == (
+        [] if said is None else [f"gpu-no-node: {said}"]
+    )
+
+
+def test_without_a_cluster_nothing_is_concluded() -> None:
+    assert codes(judged(pod(gpus=99), facts=ClusterFacts())) == ([], [])
+
+
+def test_the_pods_own_node_selector_counts() -> None:
+    facts = facts_of(gpu_node(labels={"zone": "a"}))
+    assert codes(judged(pod(nodeSelector={"zone": "b"}), facts=facts)) == ([], ["gpu-no-node"])
+    assert codes(judged(pod(nodeSelector={"zone": "a"}), facts=facts)) == ([], [])
+
+
+def test_several_slots_on_mps_never_fit() -> None:
+    facts = facts_of(gpu_node("m", 8, sharing=Sharing.MPS, replicas=4))
+    assert codes(judged(pod(gpus=2), facts=facts)) == ([], ["gpu-shared-single", "gpu-no-node"])
+
+
+def test_a_node_that_serves_by_dra_is_not_judged() -> None:
+    node = msgspec.structs.replace(gpu_node(slots=0), pools=(), dra_resources=frozenset({"nvidia.com/gpu"}))
+    assert codes(judged(pod(gpus=4), facts=facts_of(node))) == ([], [])
+
+
+_TWO = pod("p", "n", container("a", gpus=1), container("b", gpus=1, resource="amd.com/gpu"))
+
+
+def test_two_vendors_without_a_cluster() -> None:
+    assert lines(judged(_TWO)) == (
+        [],
+        ["gpu-mixed-resources: pod asks amd.com/gpu, nvidia.com/gpu; nodes have GPUs of one vendor."],
+    )
+
+
+def test_two_resources_that_no_node_has_together() -> None:
+    tree = pod("p", "n", container("a", gpus=1), container("b", gpus=1, resource="nvidia.com/mig-1g.5gb"))
+    mig = gpu_node("m", resource="nvidia.com/mig-1g.5gb", sharing=Sharing.MIG)
+    both = msgspec.structs.replace(gpu_node("b"), pools=(*gpu_node().pools, *mig.pools))
+    assert codes(judged(tree)) == ([], [])
+    assert codes(judged(tree, facts=facts_of(gpu_node(), mig))) == ([], ["gpu-mixed-resources", "gpu-no-node"])
+    assert codes(judged(tree, facts=facts_of(gpu_node(), mig, both))) == ([], [])
+
+
+def test_unspecific() -> None:
+    facts = facts_of(_H100, gpu_node("t"))
+    assert lines(judged(pod(), facts=facts)) == (
+        [],
+        ["gpu-unspecific: nvidia.com/gpu here has 15.0Gi to 79.6Gi. Set gpusched.io/min-gpu-memory."],
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotations", "policy"),
+    [
+        ({"gpusched.io/families": "hopper"}, {}),
+        ({"gpusched.io/gpu-memory": "6Gi"}, {}),
+        ({}, {"min-gpu-memory": "10Gi"}),
+        ({}, {"products": "t4, h100"}),
+    ],
+)
+def test_any_word_on_family_product_or_memory_is_specific(annotations: dict[str, str], policy: dict[str, str]) -> None:
+    facts = facts_of(_H100, gpu_node("t"))
+    assert codes(judged(pod(annotations=annotations), policy=policy, facts=facts)) == ([], [])
+
+
+def test_a_node_selector_that_leaves_equal_gpus_is_specific() -> None:
+    facts = facts_of(_H100, gpu_node("t", labels={"pool": "t4"}))
+    assert codes(judged(pod(nodeSelector={"pool": "t4"}), facts=facts)) == ([], [])

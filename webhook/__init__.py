@@ -1,0 +1,1 @@
+"""The admission webhook: AdmissionReview in, AdmissionReview out, over the decisions of `gpusched.admission`."""
