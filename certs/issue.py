@@ -52,6 +52,7 @@ def issue_leaf(
 
     Raises:
         ValueError: there is no name, or the authority cannot be read.
+        TypeError: the authority's key is of another kind.
 
     """
     if not names:
@@ -59,7 +60,7 @@ def issue_leaf(
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     issuer_key = serialization.load_pem_private_key(authority.key, password=None)
     if not isinstance(issuer_key, ec.EllipticCurvePrivateKey):
-        raise ValueError("the authority's key is not an elliptic curve key")
+        raise TypeError("the authority's key is not an elliptic curve key")
     key = ec.generate_private_key(_CURVE())
     purpose = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
     builder = (

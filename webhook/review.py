@@ -10,6 +10,7 @@ from gpusched.admission.admission import Admission, Context
 from gpusched.admission.judge_namespace import judge_namespace
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.admission.judge_workload import Judge, judge_workload, merged
+from gpusched.admission.messages import fit, one_line
 from gpusched.core.codes import Finding
 from gpusched.core.demand import demand
 from gpusched.core.fault import Fault
@@ -34,15 +35,20 @@ class MalformedReviewError(ValueError):
     """The call is no AdmissionReview of v1: to be answered with HTTP 400, which lets failurePolicy decide."""
 
 
-def answer_review(body: bytes, cluster: Cluster) -> bytes:
+def answer_review(body: bytes, cluster: Cluster, *, mutating: bool) -> bytes:
     """AdmissionReview in, AdmissionReview out. Nothing is changed in the cluster state, so dry runs need no care.
+
+    A validating webhook must answer without a patch (apiserver webhook/request, VerifyAdmissionResponse).
 
     Raises:
         MalformedReviewError: the body is not an AdmissionReview of admission.k8s.io/v1 with a request and a uid.
 
     """
     request = _request(body)
-    return msgspec.json.encode(AdmissionReviewResponse(response=_response(request.uid, _judge(request, cluster))))
+    admission = _judge(request, cluster)
+    if not mutating:
+        admission = msgspec.structs.replace(admission, patch=())
+    return msgspec.json.encode(AdmissionReviewResponse(response=_response(request.uid, admission)))
 
 
 def _request(body: bytes) -> AdmissionRequest:
@@ -107,24 +113,19 @@ def _judge_pod(tree: Mapping[str, object], request: AdmissionRequest, cluster: C
 
 
 def _response(uid: str, admission: Admission) -> AdmissionResponse:
-    """The answer in the API's terms; refusals after the first follow in the message, since kubectl prints only that."""
-    warnings = [_line(finding)[:_WARNING_LIMIT] for finding in admission.warnings] or None
-    audit = dict(admission.audit) or None
-    if not admission.allowed:
-        message = "; ".join(_line(finding) for finding in admission.refusals)
-        status = Status(code=_FORBIDDEN, message=message)
-        return AdmissionResponse(uid=uid, allowed=False, status=status, warnings=warnings, audit_annotations=audit)
-    if not admission.patch:
-        return AdmissionResponse(uid=uid, allowed=True, warnings=warnings, audit_annotations=audit)
-    ops = msgspec.json.encode([op.as_json() for op in admission.patch])
-    return AdmissionResponse(
+    """The answer in the API's terms: every refusal is a line of the message, a warning has a line of its own."""
+    answer = AdmissionResponse(
         uid=uid,
-        allowed=True,
-        patch=base64.b64encode(ops).decode(),
-        patch_type="JSONPatch",
-        warnings=warnings,
-        audit_annotations=audit,
+        allowed=admission.allowed,
+        warnings=[fit(_line(finding), _WARNING_LIMIT) for finding in admission.warnings] or None,
+        audit_annotations=dict(admission.audit) or None,
     )
+    if not admission.allowed:
+        answer.status = Status(_FORBIDDEN, "\n".join(one_line(_line(finding)) for finding in admission.refusals))
+    elif admission.patch:
+        answer.patch = base64.b64encode(msgspec.json.encode([op.as_json() for op in admission.patch])).decode()
+        answer.patch_type = "JSONPatch"
+    return answer
 
 
 def _line(finding: Finding) -> str:

@@ -8,7 +8,7 @@ from gpusched.core.codes import Reason
 from gpusched.core.constraints import Constraints
 from gpusched.core.usage import QuotaUse
 from gpusched.placement.allowance import quota_use_of
-from gpusched.placement.fit import earliest, left_reason, pools_reason
+from gpusched.placement.fit import earlier, left_reason, pools_reason
 from gpusched.placement.request import Request
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
@@ -91,18 +91,21 @@ def _filter_by_labels(request: Request, names: Sequence[str], cluster: Cluster) 
     """The same for a request whose policy looks at node labels, which differ from node to node."""
     verdicts, by_labels = _Verdicts(request, cluster), _Labels(request.resolution.constraints)
     keys = by_labels.keys_read
-    answer = FilterAnswer(fits=[], refused={}, unknown=[])
+    fits: list[str] = []
+    refused: dict[str, Reason] = {}
+    unknown: list[str] = []
+    find = cluster.nodes.get
     for name in names:
-        state = cluster.nodes.get(name)
+        state = find(name)
         if state is None:
-            answer.unknown.append(name)
+            unknown.append(name)
             continue
         reason = verdicts[state.signature] if state.signature in verdicts else verdicts.judge(state)
         mismatch = by_labels[tuple(map(state.node.object.labels.get, keys))]
         if mismatch is not None:
-            reason = earliest((reason, mismatch))
-        if reason is None:
-            answer.fits.append(name)
+            refused[name] = mismatch if reason is None else earlier(reason, mismatch)
+        elif reason is not None:
+            refused[name] = reason
         else:
-            answer.refused[name] = reason
-    return answer
+            fits.append(name)
+    return FilterAnswer(fits=fits, refused=refused, unknown=unknown)

@@ -43,9 +43,9 @@ _ORDER: Final = {
 _SINGLE_SLOT_DIALECT: Final = "gke"
 
 
-def earliest(reasons: Iterable[Reason | None]) -> Reason | None:
-    """The reason to report when several hold; None when there is none."""
-    return min((reason for reason in reasons if reason is not None), key=_ORDER.__getitem__, default=None)
+def earlier(one: Reason, other: Reason) -> Reason:
+    """Which of two reasons is reported."""
+    return one if _ORDER[one] <= _ORDER[other] else other
 
 
 def reason(request: Request, state: NodeState, cluster: Cluster) -> Reason | None:
@@ -61,12 +61,12 @@ def static_reason(request: Request, node: Node) -> Reason | None:
     if not request.demand.slots:
         return None
     by_labels = request.resolution.constraints.reason_against_labels(node.object.labels)
-    return earliest((pools_reason(request, node), by_labels))
+    return _earliest((pools_reason(request, node), by_labels))
 
 
 def pools_reason(request: Request, node: Node) -> Reason | None:
     """Static rules but for `node-selector`: equal for nodes of one kind."""
-    return earliest(_static(request, node, resource) for resource in request.demand.slots)
+    return _earliest(_static(request, node, resource) for resource in request.demand.slots)
 
 
 def live_reason(request: Request, state: NodeState, cluster: Cluster) -> Reason | None:
@@ -81,7 +81,7 @@ def left_reason(
     request: Request, node: Node, use_of: Callable[[str], PoolUse], config: Config, quota_use: QuotaUse | None
 ) -> Reason | None:
     """Live rules, given the use of the node's pools and of the namespace (None where no quota holds)."""
-    found = earliest(_live(request, node, resource, use_of, config) for resource in request.demand.slots)
+    found = _earliest(_live(request, node, resource, use_of, config) for resource in request.demand.slots)
     if found is None and quota_use is not None:
         return quota_reason(request, node, quota_use)
     return found
@@ -92,6 +92,10 @@ def use_without(state: NodeState, leaving: frozenset[str]) -> Callable[[str], Po
     staying = [holder for key, holder in state.holders.items() if key not in leaving]
     uses = {pool.resource: pool_use(pool, staying) for pool in state.node.pools}
     return lambda resource: uses.get(resource, PoolUse())
+
+
+def _earliest(reasons: Iterable[Reason | None]) -> Reason | None:
+    return min((reason for reason in reasons if reason is not None), key=_ORDER.__getitem__, default=None)
 
 
 def _static(request: Request, node: Node, resource: str) -> Reason | None:

@@ -84,7 +84,7 @@ def times_plain(cluster: Cluster, request: Request) -> float:
     wire = json.dumps(list(cluster.nodes))
     loop = microseconds(lambda names: plain(names, cluster.nodes), wire)
     call = microseconds(lambda names: filter_nodes(request, names, cluster), wire)
-    print(f"  loop {loop:7.0f} us  filter {call:7.0f} us  {call / loop:5.2f} times", end="")  # noqa: T201
+    print(f"  loop {loop:7.0f} us  filter {call:7.0f} us  {call / loop:5.2f} times", end="")
     return call / loop
 
 
@@ -107,9 +107,9 @@ def main() -> int:
     for name, (policy, annotations) in CASES.items():
         cluster = occupied(policy)
         worst = max(worst, times_plain(cluster, ask(cluster, pod(annotations=annotations))))
-        print(f"  {name}")  # noqa: T201
+        print(f"  {name}")
     memory = records_mib()
-    print(f"  {NODES} node records {memory:.1f} MiB, at most {MOST_MIB:.0f}")  # noqa: T201
+    print(f"  {NODES} node records {memory:.1f} MiB, at most {MOST_MIB:.0f}")
     return int(worst > MOST_TIMES or memory > MOST_MIB)
 
 

@@ -39,7 +39,7 @@ def main() -> None:
     for name, spec in CASES.items():
         started = perf_counter()
         placed = place(spec)
-        print(f"{name:20} {(perf_counter() - started) * 1000 / PODS:7.3f} ms/pod  {placed} placed")  # noqa: T201
+        print(f"{name:20} {(perf_counter() - started) * 1000 / PODS:7.3f} ms/pod  {placed} placed")
 
 
 if __name__ == "__main__":
