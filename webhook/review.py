@@ -11,7 +11,7 @@ from gpusched.admission.judge_namespace import judge_namespace
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.admission.judge_workload import Judge, judge_workload, merged
 from gpusched.admission.messages import fit, one_line
-from gpusched.core.codes import Finding
+from gpusched.core.codes import Code, Finding
 from gpusched.core.demand import demand
 from gpusched.core.fault import Fault
 from gpusched.core.fields import Field
@@ -24,9 +24,12 @@ from gpusched.wire.admission import (
     AdmissionReviewResponse,
     Status,
 )
+from gpusched.wire.decision import Decision, Observer, unobserved
+from webhook.memo import LARGEST_OBJECT, Memo
 
 _REVIEW: Final = msgspec.json.Decoder(AdmissionReviewRequest)
 _FORBIDDEN: Final = 403
+_CODES: Final = frozenset(str(code) for code in Code)
 #: The API server cuts warnings that are longer once all together pass 4,096 characters.
 _WARNING_LIMIT: Final = 256
 
@@ -35,20 +38,81 @@ class MalformedReviewError(ValueError):
     """The call is no AdmissionReview of v1: to be answered with HTTP 400, which lets failurePolicy decide."""
 
 
-def answer_review(body: bytes, cluster: Cluster, *, mutating: bool) -> bytes:
+class Judged(msgspec.Struct, frozen=True):
+    """What was decided of an object, and the answer but for the uid of the request."""
+
+    decision: Decision
+    answer: AdmissionResponse
+
+
+def answer_review(
+    body: bytes,
+    cluster: Cluster,
+    *,
+    mutating: bool = True,
+    observe: Observer = unobserved,
+    memo: Memo[Judged] | None = None,
+) -> bytes:
     """AdmissionReview in, AdmissionReview out. Nothing is changed in the cluster state, so dry runs need no care.
 
-    A validating webhook must answer without a patch (apiserver webhook/request, VerifyAdmissionResponse).
+    A validating webhook must answer without a patch (apiserver webhook/request, VerifyAdmissionResponse). With a memo
+    an object that was judged before is not judged again while nothing changed that its answer depends on.
 
     Raises:
         MalformedReviewError: the body is not an AdmissionReview of admission.k8s.io/v1 with a request and a uid.
 
     """
     request = _request(body)
-    admission = _judge(request, cluster)
+    judged = None
+    worth = memo is not None and len(bytes(request.tree)) <= LARGEST_OBJECT
+    key = _key(request, mutating=mutating) if worth else ()
+    if memo is not None and worth:
+        judged = memo.get(key, cluster)
+    if judged is None:
+        judged = _judged(request, cluster, mutating=mutating)
+        if memo is not None and worth:
+            memo.put(key, judged)
+    observe(judged.decision)
+    answer = msgspec.structs.replace(judged.answer, uid=request.uid)
+    return msgspec.json.encode(AdmissionReviewResponse(response=answer))
+
+
+def _key(request: AdmissionRequest, *, mutating: bool) -> tuple[object, ...]:
+    kind, place = request.kind, (request.namespace, request.name, request.sub_resource, request.operation)
+    return (mutating, kind.group, kind.kind, *place, bytes(request.tree), bytes(request.old_tree))
+
+
+def _judged(request: AdmissionRequest, cluster: Cluster, *, mutating: bool) -> Judged:
+    tree, old = _decoded(request.tree), _decoded(request.old_tree)
+    admission = _judge(request, tree, old, cluster)
     if not mutating:
         admission = msgspec.structs.replace(admission, patch=())
-    return msgspec.json.encode(AdmissionReviewResponse(response=_response(request.uid, admission)))
+    decision = _decision("mutate" if mutating else "validate", request, tree, admission)
+    return Judged(decision, _response(request.uid, admission))
+
+
+def _decoded(raw: msgspec.Raw) -> object:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedReviewError(f"not an object: {error}") from error
+
+
+def _decision(verb: str, request: AdmissionRequest, tree: object, admission: Admission) -> Decision:
+    """The decision. An object of generateName has no name yet, and none has a UID at its creation."""
+    metadata = Field(tree).get("metadata")
+    findings = [(str(finding.code), "enforce") for finding in admission.refusals]
+    findings += [(str(finding.code), "warn") for finding in admission.warnings]
+    findings += [(key, "audit") for key, _ in admission.audit if key in _CODES]
+    return Decision(
+        verb,
+        namespace=request.namespace or "",
+        name=request.name or metadata.get("name").text() or metadata.get("generateName").text(),
+        uid=metadata.get("uid").text(),
+        code=str(admission.code or "allowed"),
+        kind=request.kind.kind,
+        findings=tuple(findings),
+    )
 
 
 def _request(body: bytes) -> AdmissionRequest:
@@ -65,9 +129,8 @@ def _request(body: bytes) -> AdmissionRequest:
     return review.request
 
 
-def _judge(request: AdmissionRequest, cluster: Cluster) -> Admission:
+def _judge(request: AdmissionRequest, tree: object, old: object, cluster: Cluster) -> Admission:
     """The verdict by kind; subresources, deletions and objects that are no mappings are none of our business."""
-    tree, old = request.tree, request.old_tree
     if request.sub_resource or request.operation not in {"CREATE", "UPDATE"} or not isinstance(tree, dict):
         return Admission()
     before = old if isinstance(old, dict) else None

@@ -1,6 +1,10 @@
 """The JSON of admission.k8s.io/v1 AdmissionReview, as far as gpusched reads and writes it."""
 
+from typing import Final
+
 import msgspec
+
+_NULL: Final = msgspec.Raw(b"null")
 
 
 class GroupKind(msgspec.Struct):
@@ -12,7 +16,7 @@ class GroupKind(msgspec.Struct):
 
 
 class AdmissionRequest(msgspec.Struct, rename="camel"):
-    """What is asked. `tree` is null on DELETE, `old_tree` on CREATE."""
+    """What is asked. `tree`, as JSON not read yet, is null on DELETE, `old_tree` on CREATE."""
 
     uid: str = ""
     kind: GroupKind = msgspec.field(default_factory=GroupKind)
@@ -20,8 +24,8 @@ class AdmissionRequest(msgspec.Struct, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     operation: str = ""
-    tree: object = msgspec.field(name="object", default=None)
-    old_tree: object = msgspec.field(name="oldObject", default=None)
+    tree: msgspec.Raw = msgspec.field(name="object", default=_NULL)
+    old_tree: msgspec.Raw = msgspec.field(name="oldObject", default=_NULL)
     dry_run: bool | None = None
 
 

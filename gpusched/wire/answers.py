@@ -4,6 +4,7 @@ Calls that cannot be read are answered in `Error`, since kube-scheduler shows th
 any other status.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
@@ -13,11 +14,12 @@ from gpusched.core.codes import REASON_TEXT
 from gpusched.core.fault import Fault
 from gpusched.core.read_pod import read_pod
 from gpusched.placement.candidates import candidates
-from gpusched.placement.filter import filter_nodes
+from gpusched.placement.filter import FilterAnswer, filter_nodes
 from gpusched.placement.preempt import preempt
 from gpusched.placement.request import Request, request_of
 from gpusched.placement.score import scores
 from gpusched.state.cluster import Cluster
+from gpusched.wire.decision import Decision, Observer, unobserved
 from gpusched.wire.extender import (
     ExtenderArgs,
     ExtenderFilterResult,
@@ -32,6 +34,9 @@ from gpusched.wire.extender import (
 _ARGS: Final = msgspec.json.Decoder(ExtenderArgs)
 _PREEMPTION_ARGS: Final = msgspec.json.Decoder(ExtenderPreemptionArgs)
 _NOT_CACHED: Final = "node is not known to gpusched yet"
+#: Codes of decisions that are no reason of a node.
+_UNREADABLE: Final = "unreadable"
+_UNKNOWN_NODE: Final = "unknown-node"
 #: A fault at or below one of these places may hide what the pod asks for; any other says nothing about GPUs.
 _DECISIVE: Final = ("metadata", "spec.containers", "spec.initContainers", "spec.resources")
 _T = TypeVar("_T")
@@ -60,13 +65,15 @@ class _Question(NamedTuple):
     nodes: list[msgspec.Raw] | None
 
 
-def answer_filter(body: bytes, cluster: Cluster, *, retry: bool = False) -> bytes:
+def answer_filter(body: bytes, cluster: Cluster, *, retry: bool = False, observe: Observer = unobserved) -> bytes:
     """ExtenderArgs to ExtenderFilterResult. `retry` says that the same pod was asked about before."""
     try:
         request, names, nodes = _question(body, cluster)
     except _UnreadableError as error:
+        observe(Decision("filter", code=_UNREADABLE))
         return msgspec.json.encode(ExtenderFilterResult(error=str(error)))
     answer = filter_nodes(request, names, cluster)
+    observe(_decision("filter", request, _filter_code(answer), asked=len(names), kept=len(answer.fits)))
     fits = candidates(request, answer.fits, cluster, cluster.config.candidates, retry=retry)
     # A refusal in FailedNodes would have the scheduler look for victims that cannot help, again and again.
     refused = {name: REASON_TEXT[reason] for name, reason in answer.refused.items()}
@@ -79,27 +86,46 @@ def answer_filter(body: bytes, cluster: Cluster, *, retry: bool = False) -> byte
     return msgspec.json.encode(result)
 
 
-def answer_prioritize(body: bytes, cluster: Cluster) -> bytes:
+def answer_prioritize(body: bytes, cluster: Cluster, *, observe: Observer = unobserved) -> bytes:
     """ExtenderArgs to HostPriorityList; an unreadable call gives an empty list, which counts as no preference."""
     try:
         request, names, _ = _question(body, cluster)
     except _UnreadableError:
+        observe(Decision("prioritize", code=_UNREADABLE))
         return b"[]"
     by_name = scores(request, names, cluster)
+    observe(_decision("prioritize", request, "scored", asked=len(names), kept=len(by_name)))
     return msgspec.json.encode([HostPriority(host=name, score=score) for name, score in by_name.items()])
 
 
-def answer_preempt(body: bytes, cluster: Cluster) -> bytes:
+def answer_preempt(body: bytes, cluster: Cluster, *, observe: Observer = unobserved) -> bytes:
     """ExtenderPreemptionArgs to ExtenderPreemptionResult. An unreadable call keeps no node: nobody is evicted."""
     try:
         args = _decoded(_PREEMPTION_ARGS.decode, body)
         request = _request(args.pod, cluster)
     except _UnreadableError:
+        observe(Decision("preempt", code=_UNREADABLE))
         return msgspec.json.encode(ExtenderPreemptionResult())
     asked = _victims(args)
     kept = preempt(request, {node: [pod.uid for pod in found.pods or ()] for node, found in asked.items()}, cluster)
+    observe(_decision("preempt", request, "kept" if kept else "none-kept", asked=len(asked), kept=len(kept)))
     answer = {node: msgspec.structs.replace(asked[node], pods=[MetaPod(uid) for uid in kept[node]]) for node in kept}
     return msgspec.json.encode(ExtenderPreemptionResult(meta_victims=answer))
+
+
+def _decision(verb: str, request: Request, code: str, *, asked: int, kept: int) -> Decision:
+    return Decision(
+        verb, namespace=request.namespace, name=request.name, uid=request.uid, code=code, asked=asked, kept=kept
+    )
+
+
+def _filter_code(answer: FilterAnswer) -> str:
+    """`fits`, else the reason of most nodes."""
+    if answer.fits or not (answer.refused or answer.unknown):
+        return "fits"
+    counted = Counter(str(reason) for reason in answer.refused.values())
+    counted[_UNKNOWN_NODE] = len(answer.unknown)
+    return min(counted, key=lambda code: (-counted[code], code))
 
 
 def _question(body: bytes, cluster: Cluster) -> _Question:

@@ -1,0 +1,47 @@
+"""Where the API server is and how to prove who we are, read through the client library."""
+
+import os
+from pathlib import Path
+
+from kubernetes.aio import config
+from kubernetes.aio.client.configuration import Configuration
+
+from gpusched.kube.errors import ConfigurationError
+
+_USUAL = "~/.kube/config"
+
+
+async def load_configuration(kubeconfig: str | None, context: str | None, *, in_cluster: bool) -> Configuration:
+    """The library's configuration from a kubeconfig or from a pod's service account. Raises ConfigurationError.
+
+    `kubeconfig` None means $KUBECONFIG (which may list several files) or ~/.kube/config.
+    """
+    configuration = Configuration()
+    try:
+        if in_cluster:
+            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            await config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=_found(kubeconfig or os.environ.get("KUBECONFIG") or _USUAL),
+                context=context,
+                client_configuration=configuration,
+                persist_config=False,
+            )
+    except ConfigurationError:
+        raise
+    except Exception as error:  # a kubeconfig is user input and the library checks little of it
+        raise ConfigurationError(f"{_origin(kubeconfig, in_cluster=in_cluster)}: {error}") from error
+    return configuration
+
+
+def _found(paths: str) -> str:
+    names = [name for name in paths.split(os.pathsep) if name]
+    if not any(Path(name).expanduser().is_file() for name in names):
+        raise ConfigurationError(f"kubeconfig {paths} does not exist: name one with --kubeconfig")
+    return paths
+
+
+def _origin(kubeconfig: str | None, *, in_cluster: bool) -> str:
+    if in_cluster:
+        return "the service account of this pod cannot be used"
+    return f"kubeconfig {kubeconfig or os.environ.get('KUBECONFIG') or _USUAL} cannot be used"

@@ -1,0 +1,60 @@
+"""Structured logs: one event per decision and per change of state, as JSON lines or for a terminal."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Final, TextIO
+
+import msgspec
+import structlog
+from structlog.typing import FilteringBoundLogger, Processor, WrappedLogger
+
+Log = FilteringBoundLogger
+
+_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+LEVELS: Final = tuple(_LEVELS)
+
+
+def configure(level: str = "info", *, json: bool = True, stream: TextIO | None = None) -> Log:
+    """Set up logging of the whole process and return its logger. What libraries log goes the same way from warnings up.
+
+    Raises:
+        KeyError: the level is none of `LEVELS`.
+
+    """
+    threshold = _LEVELS[level]
+    renderer: Processor = _json if json else structlog.dev.ConsoleRenderer(colors=False)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    # Bound at once: a logger that is not looks its processors up again at every event.
+    log: Log = structlog.get_logger().bind()
+    root = logging.getLogger()
+    root.handlers = [_Forward(log)]
+    root.setLevel(max(threshold, logging.WARNING))
+    return log
+
+
+def _json(_logger: WrappedLogger, _method: str, event: MutableMapping[str, object]) -> str:
+    return msgspec.json.encode(event, enc_hook=str).decode()
+
+
+class _Forward(logging.Handler):
+    """Takes the records of the standard library's logging into structlog."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        exc_info = record.exc_info if record.exc_info and record.exc_info[0] is not None else None
+        self._log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=exc_info)

@@ -1,0 +1,84 @@
+"""What the service asks of the API server, in its own terms: every call ends with a value, none with an exception."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final
+
+from gpusched.core.names import BOUND_ANNOTATION, QUOTA_GATE, STATUS_PREFIX
+from gpusched.core.pod import Pod
+from gpusched.kube import writes
+from gpusched.kube.errors import Unreachable
+from gpusched.kube.session import Session
+from gpusched.kube.writes import Outcome, Result
+from gpusched.serve.promise import Promise, Verdict
+
+#: Written on a pending pod so that kube-scheduler tries it again: when that was.
+WOKEN_ANNOTATION: Final = STATUS_PREFIX + "woken"
+#: Label of gpusched's own pod by which the extender's Service finds the leader.
+LEADER_LABEL: Final = "gpusched.io/leader"
+
+_VERDICTS: Final = {
+    Result.BOUND: Verdict.BOUND,
+    Result.DONE: Verdict.BOUND,
+    Result.CONFLICT: Verdict.CONFLICT,
+    Result.REFUSED: Verdict.REFUSED,
+    Result.UNKNOWN: Verdict.UNKNOWN,
+}
+#: A binding is given this long in seconds; kube-scheduler is answered before.
+_BIND_SECONDS: Final = 10.0
+
+
+class ServiceApi:
+    """The calls of one session. `wall_clock` stamps what people read."""
+
+    def __init__(self, session: Session, wall_clock: Callable[[], datetime]) -> None:
+        self._session = session
+        self._wall_clock = wall_clock
+
+    async def bind(self, promise: Promise) -> tuple[Verdict, str]:
+        """POST pods/binding, with the mark by which gpusched knows its own."""
+        outcome = await writes.bind(
+            self._session,
+            promise.namespace,
+            promise.name,
+            promise.uid,
+            promise.node,
+            {BOUND_ANNOTATION: promise.node},
+            _BIND_SECONDS,
+        )
+        return _VERDICTS[outcome.result], outcome.message
+
+    async def get_pod(self, namespace: str, name: str) -> tuple[int, object]:
+        """The newest pod; status 0 without an answer."""
+        try:
+            return await writes.get_pod(self._session, namespace, name)
+        except Unreachable:
+            return 0, None
+
+    async def label_node(self, name: str, labels: Mapping[str, str | None]) -> str | None:
+        """Set and remove labels of a node."""
+        return _problem(await writes.patch_node_labels(self._session, name, labels))
+
+    async def lift_gate(self, pod: Pod) -> str | None:
+        """Take the quota gate off a pod."""
+        return _problem(await writes.remove_gate(self._session, pod, QUOTA_GATE))
+
+    async def wake(self, pod: Pod) -> str | None:
+        """Give the scheduler a reason to try a pending pod again."""
+        stamp = self._wall_clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        outcome = await writes.patch_pod_annotations(
+            self._session, pod.namespace, pod.name, {WOKEN_ANNOTATION: stamp}, uid=pod.uid
+        )
+        return _problem(outcome)
+
+    async def label_leader(self, namespace: str, name: str, *, leading: bool) -> str | None:
+        """Say on gpusched's own pod whether it leads."""
+        value = "true" if leading else None
+        return _problem(await writes.patch_pod_labels(self._session, namespace, name, {LEADER_LABEL: value}))
+
+
+def _problem(outcome: Outcome) -> str | None:
+    """Why a write is not done; an object that is gone, or another one by now, needs none."""
+    if outcome.result is Result.DONE or outcome.status in {404, 409}:
+        return None
+    return outcome.message or f"HTTP {outcome.status}"

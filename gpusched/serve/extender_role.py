@@ -1,0 +1,132 @@
+"""The extender's side of a process: who leads, what the leader does, and the answers that only it may give."""
+
+import asyncio
+import time
+
+import msgspec
+
+from gpusched.kube.session import Session
+from gpusched.obs.decisions import DecisionLog
+from gpusched.obs.logging import Log
+from gpusched.obs.metrics import Metrics
+from gpusched.serve.api import ServiceApi
+from gpusched.serve.binding import Binder, BindTimes
+from gpusched.serve.extender_app import ExtenderAnswers
+from gpusched.serve.feed import Feed
+from gpusched.serve.following import Following
+from gpusched.serve.gates import Gates
+from gpusched.serve.labeller import Labeller
+from gpusched.serve.leadership import Leadership, RememberingElection
+from gpusched.serve.options import LEASE, Options
+from gpusched.serve.retries import Retries
+from gpusched.serve.wake import Waker
+from gpusched.state.cluster import Cluster
+from gpusched.state.events import Kind
+from gpusched.wire.answers import answer_filter, answer_preempt, answer_prioritize
+from gpusched.wire.decision import Observer
+
+#: The part of kube-scheduler's httpTimeout after which a bind is answered even if its outcome is not known.
+_ANSWER_SHARE = 0.8
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What the parts of a process share."""
+
+    options: Options
+    cluster: Cluster
+    session: Session
+    api: ServiceApi
+    feed: Feed
+    following: Following
+    decisions: DecisionLog
+    metrics: Metrics
+    log: Log
+    tasks: asyncio.TaskGroup
+
+
+class ExtenderRole:
+    """Made before anything runs; `start` begins the election, or the one term of a process that leads by order."""
+
+    def __init__(self, around: Surroundings, waker: Waker) -> None:
+        cluster, api, metrics, log = around.cluster, around.api, around.metrics, around.log
+        options = around.options
+        self._around = around
+        self._labeller = Labeller(cluster, api.label_node, metrics, log, time.monotonic)
+        self._gates = Gates(cluster, api.lift_gate, metrics, log, time.monotonic)
+        self.binder = Binder(
+            cluster,
+            api,
+            around.tasks,
+            metrics,
+            time.monotonic,
+            around.decisions.record,
+            leading=lambda: self.leadership.ready,
+            times=BindTimes(
+                answer=_ANSWER_SHARE * options.config.http_timeout_ms / 1000, request_limit=options.request_limit
+            ),
+        )
+        self.binder.released = waker.touch_free
+        self._election = RememberingElection(
+            around.session,
+            options.namespace,
+            LEASE,
+            options.identity,
+            on_start=lambda: self.leadership.start(self._election.predecessor),
+            on_stop=self._stop,
+        )
+        self._election.settled = lambda: self.binder.settled
+        self.leadership = Leadership(
+            lambda: not options.leader_elect or self._election.leading,
+            self._relist,
+            (self._labeller.run, self._gates.run, waker.run, self.binder.settle_forever),
+            metrics,
+            log,
+            options.request_limit,
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        options, tasks = self._around.options, self._around.tasks
+        self._around.feed.on_node.append(self._labeller.touch)
+        self._around.feed.on_change.append(self._gates.touch)
+        tasks.create_task(self.leadership.run(), name="leadership")
+        if options.leader_elect:
+            tasks.create_task(self._election.run(), name="election")
+        else:
+            self.leadership.start()
+        if options.pod_name:
+            tasks.create_task(self.leadership.keep_label(self._label), name="leader label")
+
+    def closed(self) -> str | None:
+        """Why the extender must not be answered by this replica."""
+        closed = self.leadership.closed()
+        holder = self._election.holder
+        return f"{closed} (leader: {holder})" if closed and holder not in {"", self._election.identity} else closed
+
+    def answers(self) -> ExtenderAnswers:
+        """The four answers, watched by logs and metrics."""
+        cluster, retries, watched = self._around.cluster, Retries(), self._around.decisions.watched
+
+        def filter_(body: bytes, observe: Observer) -> bytes:
+            retry = cluster.config.candidates > 0 and retries.again(body)
+            return answer_filter(body, cluster, retry=retry, observe=observe)
+
+        return ExtenderAnswers(
+            filter=watched(filter_),
+            prioritize=watched(lambda body, observe: answer_prioritize(body, cluster, observe=observe)),
+            preempt=watched(lambda body, observe: answer_preempt(body, cluster, observe=observe)),
+            bind=self.binder.answer,
+        )
+
+    def _stop(self) -> None:
+        # Whoever holds the Lease next is seen; if it is this process again, it knows its own bindings.
+        self._election.predecessor = ""
+        self.leadership.stop()
+
+    async def _relist(self) -> None:
+        await self._around.following.wait_synced()
+        await self._around.following.relist(Kind.POD)
+
+    async def _label(self, leading: bool) -> str | None:
+        options = self._around.options
+        return await self._around.api.label_leader(options.namespace, options.pod_name, leading=leading)

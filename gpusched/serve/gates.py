@@ -1,0 +1,76 @@
+"""Lifts the quota gate of pods that may go; runs on the leader alone."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from gpusched.core.pod import Pod
+from gpusched.obs.logging import Log
+from gpusched.obs.metrics import Metrics
+from gpusched.placement.quota import liftable
+from gpusched.state.cluster import Cluster
+
+RemoveGate = Callable[[Pod], Awaitable[str | None]]
+"""Take the quota gate off a pod. The text says why it did not work; a pod that is gone or has none counts as done."""
+
+#: Seconds for further events to come in before the line is walked: a Job's pods are created one by one.
+_GATHER: Final = 0.1
+#: How many times as long as a walk took nothing is done before the next one.
+_REST: Final = 9.0
+#: Seconds until a pod whose gate could not be lifted is tried again.
+_PAUSE: Final = 5.0
+
+
+class Gates:
+    """Walks the line of gated pods after each change. Lifting is idempotent, so that a pod whose change has not come
+    back by the watch is merely left out the next time.
+    """
+
+    def __init__(
+        self, cluster: Cluster, remove: RemoveGate, metrics: Metrics, log: Log, clock: Callable[[], float]
+    ) -> None:
+        self._cluster = cluster
+        self._remove = remove
+        self._metrics = metrics
+        self._log = log
+        self._clock = clock
+        self._changed = asyncio.Event()
+        #: Keys of pods lifted or tried, with the time before which they are not tried again.
+        self._not_before: dict[str, float] = {}
+
+    def touch(self) -> None:
+        """Something changed."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Lift until cancelled."""
+        while True:
+            began = self._clock()
+            await self.work()
+            # A long line takes long to walk; the rest of the service gets most of the time all the same.
+            spent = self._clock() - began
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE):
+                    await self._changed.wait()
+            await asyncio.sleep(max(_GATHER, _REST * spent))
+
+    async def work(self) -> None:
+        """Lift the gates that may go now, in order, as long as nothing fails that an earlier pod waits for."""
+        self._changed.clear()
+        now = self._clock()
+        self._not_before = {key: time for key, time in self._not_before.items() if time > now}
+        if not any(self._cluster.gated()):
+            return
+        for key in liftable(self._cluster):
+            record = self._cluster.pods.get(key)
+            if record is None or key in self._not_before:
+                continue
+            self._not_before[key] = now + _PAUSE
+            pod = record.pod
+            problem = await self._remove(pod)
+            self._metrics.gates_lifted.labels("failed" if problem else "done").inc()
+            if problem:
+                self._log.warning("quota gate not lifted", namespace=pod.namespace, pod=pod.name, problem=problem)
+            else:
+                self._log.info("quota gate lifted", namespace=pod.namespace, pod=pod.name, uid=pod.uid)

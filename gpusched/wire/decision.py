@@ -1,0 +1,33 @@
+"""What was decided about one object, as a record for logs and metrics: names and codes, never bodies."""
+
+from collections.abc import Callable
+
+import msgspec
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """One decision.
+
+    `verb` is mutate, validate, filter, prioritize, preempt or bind. `code` is a refusal's stable code, or what stands
+    for success: `allowed`, `fits`, `scored`, `kept`, `bound`. `asked` and `kept` count nodes. `findings` are pairs of
+    code and mode (enforce, warn, audit) of an admission.
+    """
+
+    verb: str
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    code: str = ""
+    kind: str = "Pod"
+    node: str = ""
+    asked: int = 0
+    kept: int = 0
+    findings: tuple[tuple[str, str], ...] = ()
+
+
+Observer = Callable[[Decision], None]
+"""Is told of each decision once, before its answer leaves."""
+
+
+def unobserved(_: Decision) -> None:
+    """The observer of calls that nobody watches."""

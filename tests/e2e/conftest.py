@@ -1,0 +1,117 @@
+"""Fixtures for tests against a real control plane: one for the session, a namespace for each test.
+
+The binaries come from the cache, `KUBEBUILDER_ASSETS`, or a build; `GPUSCHED_KUBECONFIG` names an existing cluster
+instead. Without any of them, and without Go, the tests are skipped, or fail where `GPUSCHED_E2E=require`.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpusched.local import binaries as finder
+from gpusched.local.binaries import Binaries
+from gpusched.local.cluster import Operations
+from gpusched.local.control_plane import ControlPlane
+from gpusched.local.existing import VARIABLE, ExistingCluster
+
+HERE = Path(__file__).parent
+#: A cold build on two cores takes up to ten minutes; a test by itself must not.
+BUILD_SECONDS = 1800
+TEST_SECONDS = 120
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ours = [item for item in items if HERE in item.path.parents]
+    seconds = TEST_SECONDS if not ours or finder.ready() else BUILD_SECONDS
+    for item in ours:
+        # One worker: each would start a control plane of its own.
+        item.add_marker(pytest.mark.xdist_group("control-plane"))
+        item.add_marker(pytest.mark.timeout(seconds))
+
+
+@pytest.fixture(scope="session")
+def binaries(request: pytest.FixtureRequest) -> Binaries:
+    """The five programs, built if need be."""
+    reason = finder.missing()
+    if reason is not None:
+        told = f"{reason}; put Go on the PATH or run `python -m gpusched.local`, which installs it"
+        if os.environ.get("GPUSCHED_E2E") == "require":
+            pytest.fail(told)
+        teller(request.config)(f"NOT TESTED against a real control plane: {told}")
+        pytest.skip(told)
+    return finder.resolve(progress=teller(request.config))
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest, binaries: Binaries) -> Iterator[ControlPlane]:
+    """A control plane with default options for all tests; its logs are kept if a test failed."""
+    tell = teller(request.config)
+    with ControlPlane(binaries, progress=tell) as started:
+        yield started
+        if request.session.testsfailed:
+            tell(f"logs of the control plane: {started.keep_logs()}")
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Operations]:
+    """The existing cluster that the variable names, else the control plane; for tests that need no more than an API."""
+    kubeconfig = os.environ.get(VARIABLE)
+    if kubeconfig:
+        with ExistingCluster(Path(kubeconfig)) as existing:
+            yield existing
+    else:
+        yield request.getfixturevalue("control_plane")
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, cluster: Operations) -> Iterator[str]:
+    """A Namespace of the test's own; its pods are gone, and with them their claims on nodes, when the test ends."""
+    # An existing cluster may still be clearing away what an earlier run left.
+    name = f"e2e-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]}-{secrets.token_hex(2)}"
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).expect()
+    yield name
+    # A terminating Namespace takes no new pods; those there would be given their grace, and the Namespace half of it.
+    cluster.request("DELETE", f"/api/v1/namespaces/{name}").expect()
+    pods = f"/api/v1/namespaces/{name}/pods"
+    cluster.request("DELETE", pods, query={"gracePeriodSeconds": "0"}).expect()
+    cluster.wait_for(pods, lambda tree: tree["items"] == [], what=f"pods of {name} gone")
+
+
+@pytest.fixture
+def fake_nodes(cluster: Operations) -> Iterator[Callable[[Iterable[Mapping[str, Any]]], None]]:
+    """Creates nodes that are deleted when the test ends."""
+    names: list[str] = []
+
+    def create(trees: Iterable[Mapping[str, Any]]) -> None:
+        made = list(trees)
+        names.extend(tree["metadata"]["name"] for tree in made)
+        cluster.create_nodes(made)
+
+    yield create
+    for name in names:
+        cluster.request("DELETE", f"/api/v1/nodes/{name}")
+
+
+@pytest.fixture
+def scheduler(control_plane: ControlPlane) -> Iterator[Callable[[Mapping[str, object]], None]]:
+    """Restarts kube-scheduler with another configuration; the default one is back when the test ends."""
+    yield control_plane.restart_scheduler
+    control_plane.restart_scheduler()
+
+
+def teller(config: pytest.Config) -> Callable[[str], None]:
+    """Says lines on the terminal at once, although pytest captures output."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+
+    def tell(line: str) -> None:
+        if reporter is not None and capture is not None:
+            with capture.global_and_fixture_disabled():
+                reporter.write_line(f"[control plane] {line}")
+
+    return tell

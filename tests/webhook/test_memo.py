@@ -1,0 +1,97 @@
+"""Answers are kept as long as nothing changed that they depend on."""
+
+import msgspec
+import pytest
+
+from gpusched.state.cluster import Cluster
+from gpusched.wire.decision import Decision
+from tests.build import Tree, h100_node, namespace, pod, t4_node
+from tests.placement.scene import cluster_of, running, see
+from tests.webhook.watched import review
+from webhook import review as reviews
+from webhook.memo import Memo
+from webhook.review import Judged, answer_review
+
+
+class Judging:
+    """Asks with a memo, and counts how often an object was really judged."""
+
+    def __init__(self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cluster = cluster
+        self.judged = 0
+        self.decisions: list[Decision] = []
+        self._memo: Memo[Judged] = Memo()
+        judge = reviews._judge
+
+        def counted(*args: object) -> object:
+            self.judged += 1
+            return judge(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(reviews, "_judge", counted)
+
+    def ask(self, tree: Tree, uid: str = "1", *, mutating: bool = True, **request: object) -> object:
+        body = msgspec.json.encode(review(tree, uid=uid, **request))
+        answer = msgspec.json.decode(
+            answer_review(body, self.cluster, mutating=mutating, observe=self.decisions.append, memo=self._memo)
+        )["response"]
+        assert answer["uid"] == uid
+        assert answer == msgspec.json.decode(answer_review(body, self.cluster, mutating=mutating))["response"]
+        self.judged -= 1
+        return answer
+
+
+@pytest.fixture
+def judging(monkeypatch: pytest.MonkeyPatch) -> Judging:
+    return Judging(cluster_of(t4_node(), namespace()), monkeypatch)
+
+
+def test_the_same_object_is_judged_once(judging: Judging) -> None:
+    for uid in ("1", "2", "3"):
+        judging.ask(pod(), uid)
+
+    assert (judging.judged, len(judging.decisions)) == (1, 3)
+
+
+def test_what_differs_is_judged(judging: Judging) -> None:
+    judging.ask(pod())
+    judging.ask(pod(gpus=2))
+    judging.ask(pod(), mutating=False)
+    judging.ask(pod(), namespace="team-b")
+    judging.ask(pod(), operation="UPDATE")
+    judging.ask(pod(), name="p")
+    judging.ask(pod(), oldObject=pod(), operation="UPDATE")
+
+    assert judging.judged == 7
+
+
+@pytest.mark.parametrize("change", [h100_node(), t4_node(gpus=2), namespace(families="hopper"), namespace("team-b")])
+def test_a_change_of_nodes_or_policy_forgets(judging: Judging, change: Tree) -> None:
+    judging.ask(pod())
+    see(judging.cluster, change)
+    judging.ask(pod())
+
+    assert judging.judged == 2
+
+
+def test_pods_change_nothing(judging: Judging) -> None:
+    judging.ask(pod())
+    see(judging.cluster, running("r", "t4"))
+    judging.ask(pod())
+
+    assert judging.judged == 1
+
+
+def test_large_objects_are_not_kept(judging: Judging) -> None:
+    large = pod(annotations={"note": "x" * (1 << 16)})
+    judging.ask(large)
+    judging.ask(large)
+
+    assert judging.judged == 2
+
+
+def test_a_full_memo_starts_anew(judging: Judging, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.memo._ANSWERS", 2)
+    for name in ("a", "b", "c", "c", "a"):
+        judging.ask(pod(name))
+
+    assert judging.judged == 4
