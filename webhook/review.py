@@ -35,7 +35,7 @@ class MalformedReviewError(ValueError):
     """The call is no AdmissionReview of v1: to be answered with HTTP 400, which lets failurePolicy decide."""
 
 
-def answer_review(body: bytes, cluster: Cluster, *, mutating: bool) -> bytes:
+def answer_review(body: bytes, cluster: Cluster, *, mutating: bool = True) -> bytes:
     """AdmissionReview in, AdmissionReview out. Nothing is changed in the cluster state, so dry runs need no care.
 
     A validating webhook must answer without a patch (apiserver webhook/request, VerifyAdmissionResponse).

@@ -3,7 +3,8 @@
 Everything here is synchronous: a decision that reads and then writes cannot be interleaved by another one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -26,8 +27,8 @@ from gpusched.state.gather import gather, pool_kind
 from gpusched.state.node_state import NodeState
 from gpusched.state.pods import PodBooks, PodRecord
 
-#: Resolutions kept in memory; beyond this the memory starts anew (annotations are user input, so it must be bounded).
-_MEMO_LIMIT: Final = 10_000
+#: Resolutions and shared texts kept in memory; beyond this the memory starts anew, since both come from users.
+_MEMO_LIMIT: Final = 50_000
 
 
 class NamespaceState:
@@ -62,6 +63,7 @@ class Cluster:
         self._objects: dict[Kind, dict[str, Seen]] = {kind: {} for kind in Kind}
         self._namespaces: dict[str, NamespaceState] = {}
         self._kinds: dict[object, int] = {}
+        self._texts: dict[str, str] = {}
         self._facts: ClusterFacts | None = None
         self._resolutions: dict[tuple[object, ...], Resolution] = {}
 
@@ -92,12 +94,26 @@ class Cluster:
         self.books.release(key)
         self.generation += 1
 
+    @contextmanager
+    def without(self, keys: Iterable[str]) -> Iterator[None]:
+        """For what-if questions: the state as if these pods were gone, put back at the end."""
+        try:
+            with self.books.without(keys):
+                self.generation += 1
+                yield
+        finally:
+            self.generation += 1
+
     # Reading
 
     @property
     def pods(self) -> Mapping[str, PodRecord]:
         """GPU pods that are not finished, by key (UID)."""
         return self.books.records
+
+    def node_of(self, key: str) -> str | None:
+        """The node that a pod is bound to or was promised; None when there is none."""
+        return self.books.node_of(key)
 
     def namespace(self, name: str) -> NamespaceState:
         """What is known of a namespace; without a Namespace object it has no labels and no policy."""
@@ -153,9 +169,12 @@ class Cluster:
         return self.books.quota_use(namespace, without=without)
 
     def gated(self) -> list[PodRecord]:
-        """Pods that still carry the quota gate, oldest first within a priority, highest priority first."""
+        """Pods that still carry the quota gate, oldest first within a priority, highest priority first.
+
+        A pod that no API server has given a time of creation is the youngest.
+        """
         waiting = (record for record in self.pods.values() if QUOTA_GATE in record.pod.spec.gates)
-        return sorted(waiting, key=lambda record: (-record.pod.spec.priority, record.pod.created, record.sequence))
+        return sorted(waiting, key=_line_order)
 
     # Internals
 
@@ -170,8 +189,9 @@ class Cluster:
             return
         match seen:
             case NodeObject():
-                self._objects[Kind.NODE][seen.name] = seen
-                self._set_node(seen)
+                shared = self._with_shared_texts(seen)
+                self._objects[Kind.NODE][seen.name] = shared
+                self._set_node(shared)
             case NamespaceObject():
                 self._objects[Kind.NAMESPACE][seen.name] = seen
                 self._namespaces[seen.name] = NamespaceState(
@@ -206,6 +226,17 @@ class Cluster:
         self._facts = None
         self._resolutions.clear()
 
+    def _with_shared_texts(self, seen: NodeObject) -> NodeObject:
+        """The node with texts that other nodes have too held in memory once: labels are most of what a node weighs."""
+        if len(self._texts) >= _MEMO_LIMIT:
+            # Some labels change by the minute (time stamps): what is remembered must not grow with time.
+            self._texts.clear()
+        share = self._texts.setdefault
+        labels = {share(key, key): share(value, value) for key, value in seen.labels.items()}
+        amounts = {share(name, name): amount for name, amount in seen.allocatable.items()}
+        capacity = {share(name, name): amount for name, amount in seen.capacity.items()}
+        return msgspec.structs.replace(seen, labels=labels, allocatable=amounts, capacity=capacity)
+
     def _set_node(self, seen: NodeObject) -> None:
         dra = served_resources(seen.name, self._device_classes(), self._slices())
         node = inventory(seen, self.resources, dra)
@@ -233,6 +264,11 @@ class Cluster:
     def _operator(self) -> OperatorFacts | None:
         seen = self._objects[Kind.CLUSTER_POLICY].get("")
         return seen if isinstance(seen, OperatorFacts) else None
+
+
+def _line_order(record: PodRecord) -> tuple[int, bool, str, int]:
+    pod = record.pod
+    return -pod.spec.priority, not pod.created, pod.created, record.sequence
 
 
 def _labelled(node: Node) -> Node:
