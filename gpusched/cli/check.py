@@ -2,7 +2,7 @@
 
 import click
 
-from gpusched.cli.inputs import world_of
+from gpusched.cli.inputs import note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
@@ -26,6 +26,7 @@ def check(files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, 
         raise click.UsageError("name manifests with -f")
     session = Session(form, no_color=no_color)
     inputs = session.read(files, cluster, config)
+    note_unknown_namespaces(inputs)
     judged = Check(world_of(inputs, known=bool(cluster)))
     judged.run(inputs.manifests)
     inputs.errors.extend(judged.faults)

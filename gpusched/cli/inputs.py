@@ -63,7 +63,7 @@ def read_inputs(
     if files:
         objects = _read_objects("-f", files, stdin, inputs, progress)
         _note_skipped("-f", objects, _MISPLACED, inputs)
-        inputs.manifests = _applied([*objects.namespaces, *objects.manifests], inputs.errors)
+        inputs.manifests = [*objects.namespaces, *objects.manifests]
     if cluster:
         objects = _read_objects("--cluster", cluster, stdin, inputs, progress)
         _note_skipped("--cluster", objects, _FILES, inputs)
@@ -73,6 +73,18 @@ def read_inputs(
         )  # fmt: skip
         inputs.standing = [manifest for manifests in standing for manifest in manifests]
     return inputs
+
+
+def note_unknown_namespaces(inputs: Inputs) -> None:
+    """Say which namespaces are judged without a policy of their own because no input has the Namespace object.
+
+    Where no Namespace is given at all, the user has left policy out knowingly.
+    """
+    given = {item.name for item in (*inputs.manifests, *inputs.standing) if item.kind == "Namespace"}
+    missing = sorted({item.namespace for item in inputs.manifests if item.namespace} - given - {"default"})
+    if missing and given:
+        noun = "Namespace" if len(missing) == 1 else "Namespaces"
+        inputs.notes.append(f"no input has {noun} {', '.join(missing)}: judged without a policy of its own")
 
 
 def world_of(inputs: Inputs, *, known: bool = True) -> World:
@@ -100,24 +112,16 @@ def _unjudged(document: Manifest, path: str) -> str:
     return f"{document.where} asks for GPUs in {path}, but its kind is not known: it is not judged ({document.source})"
 
 
-def _applied(manifests: list[Manifest], errors: list[InputFault]) -> list[Manifest]:
-    """The manifests with each object once, as applying them one after the other leaves it: the last one counts.
-
-    The same object written twice in different words is an error; the very same text given twice is none.
-    """
+def apply_once(inputs: Inputs) -> None:
+    """Leave each object once, as applying one manifest after the other does: the last version counts, with a note."""
     kept: dict[tuple[str, str, str, str], Manifest] = {}
-    for manifest in manifests:
+    for manifest in inputs.manifests:
         key = (manifest.group, manifest.kind, manifest.namespace, manifest.name)
         before = kept.get(key)
         if before is not None and before.tree != manifest.tree:
-            text = f"{manifest.where} stands in {before.source} too: rename one of them; this one is used"
-            errors.append(InputFault(manifest.source, _below(manifest.path, "metadata.name"), text))
+            inputs.notes.append(f"{manifest.where}: {manifest.source} replaces what {before.source} says")
         kept[key] = manifest
-    return list(kept.values())
-
-
-def _below(path: str, rest: str) -> str:
-    return f"{path}.{rest}" if path else rest
+    inputs.manifests = list(kept.values())
 
 
 def _note_skipped(option: str, objects: Objects, misplaced: dict[str, str], inputs: Inputs) -> None:

@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from gpusched.cli.inputs import Inputs, world_of
+from gpusched.cli.inputs import Inputs, apply_once, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, output_options
 from gpusched.cli.style import Style
 from gpusched.cli.tables import Cell, render
@@ -39,6 +39,7 @@ def report(cluster: tuple[str, ...], config: str | None, policy: tuple[str, ...]
         raise click.UsageError("name a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
     inputs = session.read(policy, cluster, config)
+    apply_once(inputs)
     world = world_of(inputs)
     faults: list[InputFault] = []
     namespaces = Namespaces(world)

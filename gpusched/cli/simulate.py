@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from gpusched.cli.inputs import world_of
+from gpusched.cli.inputs import apply_once, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.simulate_table import simulate_table
 from gpusched.simulate.result import PodView, SimulateResult, Summary, node_views
@@ -29,6 +29,8 @@ def simulate(
         raise click.UsageError("name manifests with -f and a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
     inputs = session.read(files, cluster, config)
+    apply_once(inputs)
+    note_unknown_namespaces(inputs)
     simulation = Simulation(world_of(inputs))
     with session.progress("simulating", "pods") as progress:
         simulation.run(inputs.manifests, progress.update)

@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from gpusched.cli.inputs import Inputs, world_of
+from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.why_text import why_text
 from gpusched.simulate.result import ErrorView, PodView
@@ -43,6 +43,8 @@ def why(
         raise click.UsageError("name a pod or manifests (-f), and a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
     inputs = session.read(files, cluster, config)
+    apply_once(inputs)
+    note_unknown_namespaces(inputs)
     world = world_of(inputs)
     simulation = Simulation(world)
     with session.progress("simulating", "pods") as progress:

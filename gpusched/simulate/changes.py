@@ -22,6 +22,8 @@ _BOUNDS: Final = (
     "min-driver-version", "min-cuda-version", "max-gpu-memory", "min-gpu-memory", "products", "sharing", "families",
     "node-selector",
 )  # fmt: skip
+#: A CUDA context alone takes about this much (524 MiB on an H200): a smaller claim helps nobody.
+_LEAST_CLAIM_MIB: Final = 512
 #: Taints by which Kubernetes and clouds keep pods from nodes that are not meant for them, or not well.
 _SYSTEM_TAINTS: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 _Tree = Mapping[str, object]
@@ -55,7 +57,7 @@ def _claims(
         if (pool := state.node.pool(resource)) is not None
     ]
     best = max((amount for amount in possible if amount), default=0)
-    if best:
+    if best >= _LEAST_CLAIM_MIB:
         text = format_mib(best)
         yield Change(f"set {_CLAIM}: {text}", put(tree, ("metadata", "annotations", _CLAIM), text))
     yield Change(f"remove {_CLAIM}", drop(tree, ("metadata", "annotations", _CLAIM)))

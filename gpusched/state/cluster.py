@@ -5,6 +5,7 @@ Everything here is synchronous: a decision that reads and then writes cannot be 
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from typing import Final
 
 import msgspec
@@ -25,7 +26,7 @@ from gpusched.policy.resolve import resolve
 from gpusched.state.events import Event, Gone, Kind, NamespaceObject, Replace, Seen, Upsert, key_of
 from gpusched.state.gather import gather, pool_kind
 from gpusched.state.node_state import NodeState
-from gpusched.state.pods import PodBooks, PodRecord
+from gpusched.state.pods import PodBooks, PodRecord, line_order
 
 #: Resolutions and shared texts kept in memory; beyond this the memory starts anew, since both come from users.
 _MEMO_LIMIT: Final = 50_000
@@ -63,6 +64,7 @@ class Cluster:
         self._objects: dict[Kind, dict[str, Seen]] = {kind: {} for kind in Kind}
         self._namespaces: dict[str, NamespaceState] = {}
         self._kinds: dict[object, int] = {}
+        self._numbers = count()
         self._texts: dict[str, str] = {}
         self._facts: ClusterFacts | None = None
         self._resolutions: dict[tuple[object, ...], Resolution] = {}
@@ -174,7 +176,7 @@ class Cluster:
         A pod that no API server has given a time of creation is the youngest.
         """
         waiting = (record for record in self.pods.values() if QUOTA_GATE in record.pod.spec.gates)
-        return sorted(waiting, key=_line_order)
+        return sorted(waiting, key=line_order)
 
     # Internals
 
@@ -243,12 +245,17 @@ class Cluster:
         if self._label_nodes:
             node = _labelled(node)
         identity = (tuple(pool_kind(pool) for pool in node.pools), node.dialects, node.dra_resources)
-        kind = self._kinds.setdefault(identity, len(self._kinds))
+        kind = self._kind_of(identity)
         state = self.nodes.get(seen.name)
         if state is None:
             state = self.nodes[seen.name] = NodeState(node, kind)
             self.books.settle(seen.name)
         state.set_node(node, kind)
+
+    def _kind_of(self, identity: object) -> int:
+        if len(self._kinds) >= _MEMO_LIMIT:
+            self._kinds.clear()
+        return self._kinds.setdefault(identity, next(self._numbers))
 
     def _refresh_nodes(self) -> None:
         for seen in self._objects[Kind.NODE].values():
@@ -264,11 +271,6 @@ class Cluster:
     def _operator(self) -> OperatorFacts | None:
         seen = self._objects[Kind.CLUSTER_POLICY].get("")
         return seen if isinstance(seen, OperatorFacts) else None
-
-
-def _line_order(record: PodRecord) -> tuple[int, bool, str, int]:
-    pod = record.pod
-    return -pod.spec.priority, not pod.created, pod.created, record.sequence
 
 
 def _labelled(node: Node) -> Node:

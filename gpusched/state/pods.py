@@ -120,11 +120,16 @@ class PodBooks:
             state.hold(key, holder)
 
     def quota_use(self, namespace: str, *, without: str = "") -> QuotaUse:
-        """Slots and memory that a namespace holds: bound pods, promises, and pods that wait without the quota gate."""
+        """Slots and memory that a namespace holds: bound pods, promises, and pods that wait without the quota gate.
+
+        With `without` (the pod that asks), waiting pods behind it in the line do not count: two pods that both wait
+        for the last slot would otherwise refuse each other for ever.
+        """
+        asker = self.records.get(without)
         families: dict[str, int] = {}
         unknown = memory = unknown_memory = 0
         for key in self._by_namespace.get(namespace, {}):
-            if key == without or self._waits_gated(key):
+            if key == without or self._waits_gated(key) or self._waits_behind(key, asker):
                 continue
             slots_asked, claim = self._asked(key)
             node_name = self._node_of.get(key)
@@ -142,6 +147,9 @@ class PodBooks:
 
     def _waits_gated(self, key: str) -> bool:
         return key not in self._node_of and QUOTA_GATE in self.records[key].pod.spec.gates
+
+    def _waits_behind(self, key: str, asker: PodRecord | None) -> bool:
+        return asker is not None and key not in self._node_of and line_order(self.records[key]) > line_order(asker)
 
     def _asked(self, key: str) -> tuple[Mapping[str, int], int | None]:
         """Slots per resource and the claim per slot, of a pod seen or only promised a node."""
@@ -201,3 +209,9 @@ def _holder(pod: Pod, asked: Demand) -> Holder:
         priority=pod.spec.priority,
         deleting=pod.deleting,
     )
+
+
+def line_order(record: PodRecord) -> tuple[int, bool, str, int]:
+    """Where a pod stands in line: higher priority, then older; one that no API server has given a time is youngest."""
+    pod = record.pod
+    return -pod.spec.priority, not pod.created, pod.created, record.sequence

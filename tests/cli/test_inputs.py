@@ -1,4 +1,4 @@
-from gpusched.cli.inputs import Inputs, read_inputs, world_of
+from gpusched.cli.inputs import Inputs, apply_once, read_inputs, world_of
 from tests.build import Tree, namespace, node, pod, t4_node
 from tests.cli.commands import Folder
 from tests.simulate.scene import workload
@@ -67,6 +67,8 @@ def test_an_unreadable_configuration_is_the_default_one(folder: Folder) -> None:
 
 def test_an_object_given_twice_is_taken_once(folder: Folder) -> None:
     inputs = read(folder, [pod("p"), pod("q"), pod("p"), pod("p", "other"), workload("Deployment", "p")])
+    assert len(inputs.manifests) == 5
+    apply_once(inputs)
 
     assert [item.where for item in inputs.manifests] == [
         "Pod team-a/p",
@@ -77,17 +79,13 @@ def test_an_object_given_twice_is_taken_once(folder: Folder) -> None:
     assert inputs.errors == []
 
 
-def test_two_objects_of_one_name_are_an_error(folder: Folder) -> None:
+def test_the_last_version_of_an_object_counts_and_a_note_says_so(folder: Folder) -> None:
     inputs = read(folder, [namespace("a", families="hopper"), namespace("a", families="turing")])
+    apply_once(inputs)
 
     assert [item.tree["metadata"] for item in inputs.manifests] == [namespace("a", families="turing")["metadata"]]
-    assert [(error.source, error.path, error.message) for error in inputs.errors] == [
-        (
-            f"{folder.path}/p.yaml:2",
-            "metadata.name",
-            f"Namespace a stands in {folder.path}/p.yaml:1 too: rename one of them; this one is used",
-        )
-    ]
+    assert inputs.errors == []
+    assert inputs.notes == [f"Namespace a: {folder.path}/p.yaml:2 replaces what {folder.path}/p.yaml:1 says"]
 
 
 def test_faults_of_a_dump_join_the_errors(folder: Folder) -> None:

@@ -130,8 +130,9 @@ def test_everything_at_once(cluster: str) -> None:
     answer = run("simulate", WORKLOADS, cluster=cluster)
     assert answer.code == 2
     told = [view["source"] for view in answer.result["pods"]]
-    # An object of several files is judged as the last one has it; the errors name the others.
+    # An object of several files is judged as the last one has it; notes name the others.
     told += [f"{error['source']} {error['message']}" for error in answer.result["errors"]]
+    told += answer.stderr.splitlines()
     texts = {name: (WORKLOADS / name).read_text() for name in FILES}
     for name, text in texts.items():
         twins = [f"{WORKLOADS / other}:" for other in FILES if texts[other] == text]

@@ -51,7 +51,8 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "claim where nothing is left": (
         [t4_node("t", replicas=4), bound(pod("old", annotations=_own(gpu_memory="14590Mi")), "t")],
         pod("p", annotations=_own(gpu_memory="8Gi")),
-        "Set gpusched.io/gpu-memory:",
+        # What is left would not hold a CUDA context.
+        "Wait: pod team-a/old on t holds it",
     ),
     "more GPUs than any node": ([h100_node("h", gpus=4)], pod("p", gpus=6), "Ask for nvidia.com/gpu: 4"),
     "one GPU too many": (
