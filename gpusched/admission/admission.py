@@ -1,5 +1,7 @@
 """What admission is told beside the object, and what it answers: refusals, warnings, audit annotations and a patch."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from gpusched.core.cluster_facts import ClusterFacts
@@ -42,6 +44,14 @@ class Admission(msgspec.Struct, frozen=True):
     def message(self) -> str:
         """The sentence of the first refusal, empty when allowed."""
         return self.refusals[0].message if self.refusals else ""
+
+
+def joined(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Audit pairs with each key once: the API server keeps audit annotations in a map."""
+    values: dict[str, dict[str, None]] = {}
+    for key, value in pairs:
+        values.setdefault(key, {})[value] = None
+    return tuple((key, "; ".join(texts)) for key, texts in values.items())
 
 
 class Context(msgspec.Struct, frozen=True):

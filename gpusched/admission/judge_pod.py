@@ -1,9 +1,9 @@
 """Judge a pod, or a pod template: run every rule, sort the objections by mode, and patch what is allowed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
-from gpusched.admission.admission import Admission, Context
+from gpusched.admission.admission import Admission, Context, joined
 from gpusched.admission.mutate import patch_for
 from gpusched.admission.rules.claim import memory_claim
 from gpusched.admission.rules.malformed import annotation_faults
@@ -63,7 +63,7 @@ def judge_pod(pod: Pod, raw_tree: object, demand: Demand, ctx: Context) -> Admis
     if ctx.template or _left_alone(pod, ctx) or not (_concerned(pod, ctx) or ctx.resolution.visible_devices == "void"):
         return Admission(warnings=warnings, audit=audit)
     patch, told, noted = patch_for(pod, raw_tree, demand, ctx)
-    return Admission(warnings=(*warnings, *told), audit=_joined((*audit, *noted)), patch=patch)
+    return Admission(warnings=(*warnings, *told), audit=joined((*audit, *noted)), patch=patch)
 
 
 def _rules(pod: Pod, ctx: Context) -> tuple[Rule, ...]:
@@ -107,12 +107,4 @@ def _sorted(
             warnings.append(finding)
         elif outcome is Outcome.AUDIT:
             audit.append((str(finding.code), finding.message))
-    return tuple(refusals), tuple(warnings), _joined(audit)
-
-
-def _joined(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The pairs with each key once: the API server keeps audit annotations in a map."""
-    values: dict[str, list[str]] = {}
-    for key, value in pairs:
-        values.setdefault(key, []).append(value)
-    return tuple((key, "; ".join(texts)) for key, texts in values.items())
+    return tuple(refusals), tuple(warnings), joined(audit)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from gpusched.admission.admission import Admission, Context
+from gpusched.admission.admission import Admission, Context, joined
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.admission.templates import Template, kind_of, templates_of
 from gpusched.admission.visible_devices import VARIABLE
@@ -71,7 +71,7 @@ def merged(judged: Iterable[JudgedTemplate]) -> Admission:
         allowed=all(answer.allowed for answer in answers),
         refusals=tuple(dict.fromkeys(finding for answer in answers for finding in answer.refusals)),
         warnings=tuple(dict.fromkeys(finding for answer in answers for finding in answer.warnings)),
-        audit=tuple(dict.fromkeys(pair for answer in answers for pair in answer.audit)),
+        audit=joined(pair for answer in answers for pair in answer.audit),
     )
 
 

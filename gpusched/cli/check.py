@@ -2,12 +2,13 @@
 
 import click
 
-from gpusched.cli.inputs import read_inputs, world_of
+from gpusched.cli.inputs import note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
+from gpusched.cli.text_width import counted
 from gpusched.simulate.check import Check
-from gpusched.simulate.result import CheckResult, CheckSummary
+from gpusched.simulate.result import AdmissionView, CheckResult, Summary
 
 
 @click.command()
@@ -24,10 +25,8 @@ def check(files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, 
     if not files:
         raise click.UsageError("name manifests with -f")
     session = Session(form, no_color=no_color)
-    inputs = read_inputs(files, cluster, config, stdin=session.stdin)
-    if inputs.config_broken:
-        session.tell(inputs)
-        session.end(inputs, problems=True)
+    inputs = session.read(files, cluster, config)
+    note_unknown_namespaces(inputs)
     judged = Check(world_of(inputs, known=bool(cluster)))
     judged.run(inputs.manifests)
     inputs.errors.extend(judged.faults)
@@ -36,7 +35,7 @@ def check(files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, 
         pods=tuple(judged.views),
         namespaces=judged.namespaces,
         errors=error_views(inputs.errors),
-        summary=CheckSummary(pods=len(judged.views), denied=denied),
+        summary=Summary(pods=len(judged.views), denied=denied),
     )
     session.show(result, lambda: _table(result, session.style))
     session.tell(inputs)
@@ -47,20 +46,24 @@ def check(files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, 
 def _table(result: CheckResult, style: Style) -> str:
     rows: list[list[str | Cell]] = []
     for space in result.namespaces:
-        rows.append(["", f"namespace/{space.name}", *_verdict(space.admission.allowed), space.admission.message or ""])
-        rows.extend(["", "", "", Cell("warning", Colour.WARNING), item.message] for item in space.admission.warnings)
+        rows += _rows("", f"namespace/{space.name}", space.admission)
     for view in result.pods:
-        admission = view.admission
-        message = f"{admission.code}: {admission.message}" if admission.code else ""
-        rows.append([view.namespace, f"{view.kind.lower()}/{view.name}", *_verdict(admission.allowed), message])
-        rows.extend(
-            ["", "", Cell("warning", Colour.WARNING), f"{item.code}: {item.message}"] for item in admission.warnings
-        )
+        rows += _rows(view.namespace, f"{view.kind.lower()}/{view.name}", view.admission)
     if not rows:
         return "nothing to judge in the manifests\n"
-    table = render(("NAMESPACE", "OBJECT", "RESULT", "MESSAGE"), rows, style=style)
-    return f"{table}\n{len(result.pods)} objects judged, {result.summary.denied} refused\n"
+    table = render(("NAMESPACE", "OBJECT", "RESULT", "MESSAGE"), rows, sentences=True, style=style)
+    return f"{table}\n{counted(len(result.pods), 'object')} judged, {result.summary.denied} refused\n"
 
 
-def _verdict(allowed: bool) -> list[Cell]:
-    return [Cell("allowed", Colour.GOOD) if allowed else Cell("refused", Colour.BAD)]
+def _rows(namespace: str, name: str, admission: AdmissionView) -> list[list[str | Cell]]:
+    message = f"{admission.code}: {admission.message}" if admission.code else ""
+    rows: list[list[str | Cell]] = [[namespace, name, _verdict(allowed=admission.allowed), message]]
+    rows.extend(
+        [" ", " ", " ", Cell(f"warning {warning.code}: {warning.message}", Colour.WARNING)]
+        for warning in admission.warnings
+    )
+    return rows
+
+
+def _verdict(*, allowed: bool) -> Cell:
+    return Cell("allowed", Colour.GOOD) if allowed else Cell("refused", Colour.BAD)

@@ -3,7 +3,7 @@
 import click
 
 from gpusched.cli.documents import read_documents
-from gpusched.cli.inputs import Inputs, read_inputs, world_of
+from gpusched.cli.inputs import Inputs, world_of
 from gpusched.cli.output import as_json, as_yaml, write
 from gpusched.cli.session import Session, cluster_option, config_option
 from gpusched.core.resources import GpuResources
@@ -21,7 +21,8 @@ def config() -> None:
 def check(file: str) -> None:
     """Report every error of a configuration file with its path. Exit code 2: there are errors."""
     session = Session("table")
-    inputs = read_inputs((), (), file, stdin=session.stdin)
+    inputs = session.read(config=file)
+    inputs.notes.clear()
     session.tell(inputs)
     if not inputs.errors:
         write(f"{file}: the configuration is valid\n", session.out)
@@ -58,8 +59,9 @@ def scheduler(
     managedResources names every known and configured GPU resource; with --cluster also those that its nodes offer.
     """
     session = Session(form)
-    inputs = read_inputs((), cluster, config, stdin=session.stdin)
+    inputs = session.read((), cluster, config, existing)
     if inputs.config_broken:
+        inputs.notes.clear()
         session.tell(inputs)
         session.end(inputs, problems=True)
     present = world_of(inputs).cluster.facts.resources

@@ -1,21 +1,44 @@
 """From the paths on the command line to manifests, a cluster and a configuration, with everything that is wrong."""
 
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Sequence
+from typing import BinaryIO, Final
 
 import msgspec
 
-from gpusched.admission.templates import templates_of
+from gpusched.admission.templates import templates_of, unknown_templates
 from gpusched.cli.documents import read_documents
 from gpusched.cli.objects import Objects, sort_objects
+from gpusched.core.resources import GpuResources
 from gpusched.policy.config import parse_config
 from gpusched.policy.model import Config
 from gpusched.simulate.manifest import InputFault, Manifest
 from gpusched.simulate.world import World, load
 
+#: Objects of a cluster that are no manifests, by the option that they belong to.
+_MISPLACED: Final = {
+    "nodes": "--cluster",
+    "runtime_classes": "--cluster",
+    "cluster_policies": "--cluster",
+    "device_classes": "--cluster",
+    "resource_slices": "--cluster",
+    "configs": "--config",
+    "scheduler_configs": "config scheduler --merge",
+}
+#: Files of configuration stand in no cluster.
+_FILES: Final = {"configs": "--config", "scheduler_configs": "config scheduler --merge"}
+
+Progress = Callable[[int, int], None]
+
+
+def unwatched(_line: int, _total: int) -> None:
+    """Nobody watches."""
+
 
 class Inputs(msgspec.Struct):
-    """What a command works on. `errors` make the exit code 2; `notes` are lines for people."""
+    """What a command works on. `errors` make the exit code 2; `notes` are lines for people.
+
+    `config_broken` says that the configuration has errors; `config` is then what could be read of it.
+    """
 
     manifests: list[Manifest] = []
     standing: list[Manifest] = []
@@ -25,28 +48,43 @@ class Inputs(msgspec.Struct):
     notes: list[str] = []
 
 
-def read_inputs(files: Sequence[str], cluster: Sequence[str], config: str | None, *, stdin: BinaryIO | None) -> Inputs:
+def read_inputs(
+    files: Sequence[str],
+    cluster: Sequence[str],
+    config: str | None,
+    *,
+    stdin: BinaryIO | None,
+    progress: Progress = unwatched,
+) -> Inputs:
     """Read manifests (`-f`), a dump (`--cluster`) and a configuration (`--config`)."""
     inputs = Inputs()
     if config is not None:
-        inputs.config, broken = _read_config(config, stdin, inputs.errors)
-        inputs.config_broken = broken
+        _read_config(config, stdin, inputs)
     if files:
-        objects = _read_objects(files, stdin, inputs)
-        for count, name in ((len(objects.nodes), "Node"), (len(objects.configs), "Config")):
-            if count:
-                objects.skipped[f"{name} (belongs to --{'cluster' if name == 'Node' else 'config'})"] += count
+        objects = _read_objects("-f", files, stdin, inputs, progress)
+        _note_skipped("-f", objects, _MISPLACED, inputs)
         inputs.manifests = [*objects.namespaces, *objects.manifests]
-        _note_skipped("-f", objects, inputs)
     if cluster:
-        objects = _read_objects(cluster, stdin, inputs)
+        objects = _read_objects("--cluster", cluster, stdin, inputs, progress)
+        _note_skipped("--cluster", objects, _FILES, inputs)
         standing = (
             objects.nodes, objects.namespaces, objects.runtime_classes, objects.cluster_policies,
             objects.device_classes, objects.resource_slices, objects.manifests,
         )  # fmt: skip
         inputs.standing = [manifest for manifests in standing for manifest in manifests]
-        _note_skipped("--cluster", objects, inputs)
     return inputs
+
+
+def note_unknown_namespaces(inputs: Inputs) -> None:
+    """Say which namespaces are judged without a policy of their own because no input has the Namespace object.
+
+    Where no Namespace is given at all, the user has left policy out knowingly.
+    """
+    given = {item.name for item in (*inputs.manifests, *inputs.standing) if item.kind == "Namespace"}
+    missing = sorted({item.namespace for item in inputs.manifests if item.namespace} - given - {"default"})
+    if missing and given:
+        noun = "Namespace" if len(missing) == 1 else "Namespaces"
+        inputs.notes.append(f"no input has {noun} {', '.join(missing)}: judged without a policy of its own")
 
 
 def world_of(inputs: Inputs, *, known: bool = True) -> World:
@@ -56,27 +94,53 @@ def world_of(inputs: Inputs, *, known: bool = True) -> World:
     return world
 
 
-def _read_objects(paths: Sequence[str], stdin: BinaryIO | None, inputs: Inputs) -> Objects:
-    documents, errors = read_documents(paths, stdin=stdin)
+def _read_objects(
+    option: str, paths: Sequence[str], stdin: BinaryIO | None, inputs: Inputs, progress: Progress
+) -> Objects:
+    documents, errors = read_documents(paths, stdin=stdin, progress=progress)
     objects, more = sort_objects(documents, has_template=lambda tree: templates_of(tree, []) is not None)
     inputs.errors.extend([*errors, *more])
+    resources = GpuResources({item.name: item.vendor for item in inputs.config.resources})
+    for document in documents:
+        if templates_of(document.tree, []) is None:
+            asking = unknown_templates(document.tree, resources)
+            inputs.notes.extend(f"{option}: {_unjudged(document, path)}" for path in asking)
     return objects
 
 
-def _note_skipped(option: str, objects: Objects, inputs: Inputs) -> None:
+def _unjudged(document: Manifest, path: str) -> str:
+    return f"{document.where} asks for GPUs in {path}, but its kind is not known: it is not judged ({document.source})"
+
+
+def apply_once(inputs: Inputs) -> None:
+    """Leave each object once, as applying one manifest after the other does: the last version counts, with a note."""
+    kept: dict[tuple[str, str, str, str], Manifest] = {}
+    for manifest in inputs.manifests:
+        key = (manifest.group, manifest.kind, manifest.namespace, manifest.name)
+        before = kept.get(key)
+        if before is not None and before.tree != manifest.tree:
+            inputs.notes.append(f"{manifest.where}: {manifest.source} replaces what {before.source} says")
+        kept[key] = manifest
+    inputs.manifests = list(kept.values())
+
+
+def _note_skipped(option: str, objects: Objects, misplaced: dict[str, str], inputs: Inputs) -> None:
+    for field, belongs in misplaced.items():
+        for manifest in getattr(objects, field):
+            objects.skipped[f"{manifest.kind} (belongs to {belongs})"] += 1
     note = objects.skipped_note()
     if note is not None:
         inputs.notes.append(f"{option}: {note}")
 
 
-def _read_config(path: str, stdin: BinaryIO | None, errors: list[InputFault]) -> tuple[Config, bool]:
-    """The configuration; the default one and True when it has errors."""
+def _read_config(path: str, stdin: BinaryIO | None, inputs: Inputs) -> None:
     documents, found = read_documents([path], stdin=stdin)
-    errors.extend(found)
-    if len(documents) != 1:
-        if not found:
-            errors.append(InputFault(path, "", f"a configuration is one document, not {len(documents)}"))
-        return Config(), True
-    config, faults = parse_config(documents[0].tree)
-    errors.extend(InputFault(documents[0].source, fault.path, fault.message) for fault in faults)
-    return config, bool(found or faults)
+    inputs.errors.extend(found)
+    if len(documents) == 1:
+        inputs.config, faults = parse_config(documents[0].tree)
+        inputs.errors.extend(InputFault(documents[0].source, fault.path, fault.message) for fault in faults)
+    elif not found:
+        inputs.errors.append(InputFault(path, "", f"a configuration is one document, not {len(documents)}"))
+    inputs.config_broken = bool(inputs.errors)
+    if inputs.config_broken:
+        inputs.notes.append("the configuration has errors: what could be read of it holds, defaults for the rest")

@@ -3,9 +3,10 @@
 import click
 import msgspec
 
-from gpusched.cli.inputs import read_inputs, world_of
+from gpusched.cli.inputs import world_of
 from gpusched.cli.nodes_table import nodes_table
 from gpusched.cli.session import Session, cluster_option, config_option, output_options
+from gpusched.cli.text_width import counted
 from gpusched.simulate.result import NodeView, node_views
 
 
@@ -25,17 +26,14 @@ def nodes(cluster: tuple[str, ...], config: str | None, form: str, *, provenance
     if not cluster:
         raise click.UsageError("name a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
-    inputs = read_inputs((), cluster, config, stdin=session.stdin)
-    if inputs.config_broken:
-        session.tell(inputs)
-        session.end(inputs, problems=True)
+    inputs = session.read(cluster=cluster, config=config)
     states = list(world_of(inputs).cluster.nodes.values())
     result = Nodes(nodes=node_views(states))
 
     def table() -> str:
         shown = [state for state in states if state.node.pools or state.node.notes]
         if not shown:
-            return f"none of {len(states)} nodes offers a GPU\n"
+            return f"no GPU on {counted(len(states), 'node')}\n"
         text = nodes_table(shown, session.style)
         for state in shown if provenance else ():
             for pool in state.node.pools:

@@ -12,12 +12,16 @@ _HEADERS = ("NODE", "PRODUCT", "SHARING", "USED/SLOTS", "MEM/SLOT", "CLAIMED", "
 
 
 def nodes_table(states: Iterable[NodeState], style: Style) -> str:
-    """Every pool of every node, nodes by name."""
+    """Every pool of every node, nodes by name; resources that a node names but offers none of are left out beside
+    others.
+    """
     rows: list[list[str | Cell]] = []
     for state in sorted(states, key=lambda state: state.node.name):
-        if not state.node.pools:
+        pools = [pool for pool in state.node.pools if pool.slots or state.use(pool.resource).used]
+        pools = pools or list(state.node.pools)
+        if not pools:
             rows.append([state.node.name, "-", "-", "-", "-", "-", "-", "; ".join(state.node.notes)])
-        for index, pool in enumerate(state.node.pools):
+        for index, pool in enumerate(pools):
             notes = (*state.node.notes, *pool.notes) if index == 0 else pool.notes
             rows.append(_row(state, pool, notes))
     return render(_HEADERS, rows, style=style)

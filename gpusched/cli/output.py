@@ -43,6 +43,10 @@ def write(text: str, stream: TextIO) -> bool:
     """Write all of the text; false when nobody reads it any more, as behind `| head`, and no later write fails.
 
     Characters that the stream's encoding lacks become question marks.
+
+    Raises:
+        OSError: the stream takes no more, such as a file on a full disk.
+
     """
     try:
         try:
@@ -54,6 +58,9 @@ def write(text: str, stream: TextIO) -> bool:
     except BrokenPipeError:
         _abandon(stream)
         return False
+    except OSError:
+        _abandon(stream)
+        raise
     return True
 
 

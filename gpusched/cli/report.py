@@ -3,10 +3,11 @@
 import click
 import msgspec
 
-from gpusched.cli.inputs import Inputs, read_inputs, world_of
+from gpusched.cli.inputs import Inputs, apply_once, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, output_options
 from gpusched.cli.style import Style
 from gpusched.cli.tables import Cell, render
+from gpusched.cli.text_width import counted
 from gpusched.simulate.manifest import InputFault
 from gpusched.simulate.namespaces import Namespaces
 from gpusched.simulate.report import Count, Report, Violation
@@ -37,10 +38,8 @@ def report(cluster: tuple[str, ...], config: str | None, policy: tuple[str, ...]
     if not cluster:
         raise click.UsageError("name a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
-    inputs = read_inputs(policy, cluster, config, stdin=session.stdin)
-    if inputs.config_broken:
-        session.tell(inputs)
-        session.end(inputs, problems=True)
+    inputs = session.read(policy, cluster, config)
+    apply_once(inputs)
     world = world_of(inputs)
     faults: list[InputFault] = []
     namespaces = Namespaces(world)
@@ -69,15 +68,15 @@ def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
 
 def _table(found: Report, style: Style) -> str:
     if not found.violations:
-        return f"{found.judged} GPU pods and workloads judged: the policy speaks against none\n"
+        return f"{counted(found.judged, 'object')} with GPUs judged: the policy speaks against none\n"
     rows: list[list[str | Cell]] = [
         [item.namespace, f"{item.kind.lower()}/{item.name}", item.node or "-", item.code,
          "yes" if item.refused else "if enforced", item.message]
         for item in found.violations
     ]  # fmt: skip
-    table = render(("NAMESPACE", "OBJECT", "NODE", "CODE", "REFUSED", "MESSAGE"), rows, style=style)
+    table = render(("NAMESPACE", "OBJECT", "NODE", "CODE", "NOW", "MESSAGE"), rows, sentences=True, style=style)
     counts: list[list[str | Cell]] = [
         [item.namespace, item.code, str(item.objects), str(item.refused)] for item in found.counts
     ]
-    summary = render(("NAMESPACE", "CODE", "OBJECTS", "REFUSED NOW"), counts, style=style)
-    return f"{table}\n{summary}\n{found.judged} GPU pods and workloads judged\n"
+    summary = render(("NAMESPACE", "CODE", "OBJECTS", "NOW"), counts, style=style)
+    return f"{table}\n{summary}\n{counted(found.judged, 'object')} with GPUs judged\n"

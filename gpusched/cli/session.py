@@ -3,11 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from io import StringIO
 from typing import Any, BinaryIO, Final, TextIO, TypeVar
 
 import click
 
-from gpusched.cli.inputs import Inputs
+from gpusched.cli.inputs import Inputs, read_inputs
 from gpusched.cli.output import as_json, as_yaml, write
 from gpusched.cli.progress import Progress
 from gpusched.cli.style import Style, style_of
@@ -47,14 +48,25 @@ class Session:
 
     def __init__(self, form: str, *, no_color: bool = False) -> None:
         self.form = form
-        self.out: TextIO = sys.stdout
-        self.err: TextIO = sys.stderr
+        # Python has none of them where the caller closed the descriptor.
+        self.out: TextIO = sys.stdout or StringIO()
+        self.err: TextIO = sys.stderr or StringIO()
         self.style: Style = style_of(self.out, os.environ, no_color=no_color)
 
     @property
     def stdin(self) -> BinaryIO | None:
         """Standard input as bytes, None when it is closed."""
         return sys.stdin.buffer if sys.stdin is not None else None
+
+    def read(
+        self, files: Sequence[str] = (), cluster: Sequence[str] = (), config: str | None = None, *others: str | None
+    ) -> Inputs:
+        """Read the inputs; `others` are further paths that the command reads by itself."""
+        paths = [*files, *cluster, config, *others]
+        if paths.count("-") > 1:
+            raise click.UsageError("standard input (-) can be given for one input only; put the others into files")
+        with self.progress("reading", "lines") as progress:
+            return read_inputs(files, cluster, config, stdin=self.stdin, progress=progress.update)
 
     def progress(self, verb: str, unit: str) -> Progress:
         """Progress on standard error."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from gpusched.cli.inputs import read_inputs, world_of
+from gpusched.cli.inputs import apply_once, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.simulate_table import simulate_table
 from gpusched.simulate.result import PodView, SimulateResult, Summary, node_views
@@ -28,15 +28,16 @@ def simulate(
     if not files or not cluster:
         raise click.UsageError("name manifests with -f and a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
-    inputs = read_inputs(files, cluster, config, stdin=session.stdin)
-    if inputs.config_broken:
-        session.tell(inputs)
-        session.end(inputs, problems=True)
+    inputs = session.read(files, cluster, config)
+    apply_once(inputs)
+    note_unknown_namespaces(inputs)
     simulation = Simulation(world_of(inputs))
     with session.progress("simulating", "pods") as progress:
         simulation.run(inputs.manifests, progress.update)
-    pods = simulation.views()
+    with session.progress("explaining", "pods") as progress:
+        pods = simulation.views(progress=progress.update)
     inputs.errors.extend(simulation.faults)
+    inputs.notes.extend(simulation.remarks)
     result = SimulateResult(
         pods=pods,
         namespaces=tuple(simulation.namespaces.views),

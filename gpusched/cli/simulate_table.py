@@ -1,13 +1,15 @@
 """What `simulate` prints for people: one line per group of like pods, then reasons, then the GPUs that are left."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from gpusched.cli.nodes_table import nodes_table
+from gpusched.cli.paragraphs import paragraph
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
-from gpusched.simulate.result import AdmissionView, PodView, SimulateResult
+from gpusched.cli.text_width import counted
+from gpusched.simulate.result import AdmissionView, PodView, ReasonView, SimulateResult
 from gpusched.simulate.run import Simulation
 
 #: What a patch operation is about, by the start of its path.
@@ -25,7 +27,9 @@ def simulate_table(result: SimulateResult, simulation: Simulation, style: Style,
     """The whole text."""
     parts = [_pods(result.pods, style)] if result.pods else ["no pods in the manifests\n"]
     refused = [view for view in result.namespaces if not view.admission.allowed]
-    parts.extend(f"namespace {view.name} refused: {view.admission.message}\n" for view in refused)
+    for view in refused:
+        lines = paragraph("", f"namespace {view.name} refused: {view.admission.message}")
+        parts.extend(f"{line}\n" for line in lines)
     if explain:
         parts.append(explanations(result.pods))
         gpu_nodes = [state for state in simulation.world.cluster.nodes.values() if state.node.pools or state.node.notes]
@@ -33,7 +37,7 @@ def simulate_table(result: SimulateResult, simulation: Simulation, style: Style,
             parts.append("\n" + nodes_table(gpu_nodes, style))
     counts = result.summary
     parts.append(
-        f"\n{counts.pods} pods: {counts.placed} placed, {counts.denied} refused, "
+        f"\n{counted(counts.pods, 'pod')}: {counts.placed} placed, {counts.denied} refused, "
         f"{counts.unschedulable} unschedulable, {counts.gated} gated\n"
     )
     return "".join(parts)
@@ -41,19 +45,26 @@ def simulate_table(result: SimulateResult, simulation: Simulation, style: Style,
 
 def _pods(pods: Sequence[PodView], style: Style) -> str:
     rows = [_row(list(group)) for _, group in groupby(pods, key=_likeness)]
-    return render(("NAMESPACE", "WORKLOAD", "PODS", "RESULT", "WHERE AND WHY"), rows, style=style)
+    return render(("NAMESPACE", "WORKLOAD", "PODS", "RESULT", "WHERE AND WHY"), rows, sentences=True, style=style)
 
 
 def _likeness(pod: PodView) -> object:
-    """Pods of one owner with the same outcome share a line."""
+    """Pods of one template with the same outcome share a line."""
     verdict = "placed" if pod.placement else pod.unschedulable or pod.gated or pod.admission.message
-    return (pod.source, pod.namespace, pod.owner or pod.name, verdict, pod.admission.patch == (), pod.notes)
+    return (pod.source, pod.namespace, _workload(pod), verdict, pod.admission.patch == (), pod.notes)
 
 
 def _row(group: list[PodView]) -> list[str | Cell]:
     first = group[0]
-    kind, _, owner = (first.owner or f"Pod/{first.name}").partition("/")
-    return [first.namespace, f"{kind.lower()}/{owner}", str(len(group)), _result(first), _why(group)]
+    return [first.namespace, _workload(first), str(len(group)), _result(first), _why(group)]
+
+
+def _workload(pod: PodView) -> str:
+    """Kind and name, and which template where the object has several, such as `raycluster/llm (head)`."""
+    kind, _, owner = (pod.owner or f"Pod/{pod.name}").partition("/")
+    template = "" if kind == "DaemonSet" else pod.name.removeprefix(f"{owner}-").rpartition("-")[0]
+    named = f"{kind.lower()}/{owner}"
+    return f"{named} ({template})" if template and pod.name.startswith(f"{owner}-") else named
 
 
 def _result(pod: PodView) -> Cell:
@@ -93,21 +104,28 @@ def explanations(pods: Sequence[PodView]) -> str:
         first = next(iter(group))
         details = _details(first)
         if details:
-            lines.extend(["", f"{first.namespace}/{first.name}", *(f"  {detail}" for detail in details)])
+            lines.extend(["", *paragraph("", f"{first.namespace}/{first.name}"), *details])
     return "\n".join(lines) + "\n" if lines else ""
 
 
 def _details(pod: PodView) -> list[str]:
     details = []
     if not pod.admission.allowed:
-        details.append(f"refused  {pod.admission.code}: {pod.admission.message}")
+        details += paragraph("  refused  ", f"{pod.admission.code}: {pod.admission.message}")
     if pod.unschedulable is not None:
-        width = max((len(reason.code) for reason in pod.unschedulable.reasons), default=0)
-        details.extend(
-            f"{reason.nodes:>3} {'node ' if reason.nodes == 1 else 'nodes'}  {reason.code:<{width}}  {reason.message}"
-            for reason in pod.unschedulable.reasons
-        )
-        details.append(f"change   {pod.unschedulable.suggestion}")
-    details.extend(f"warning  {warning.code}: {warning.message}" for warning in pod.admission.warnings)
-    details.extend(f"note     {note}" for note in pod.notes)
+        for lead, reason in reason_leads(pod.unschedulable.reasons):
+            details += paragraph(lead, reason.message)
+        details += paragraph("  change   ", pod.unschedulable.suggestion)
+    for warning in pod.admission.warnings:
+        details += paragraph("  warning  ", f"{warning.code}: {warning.message}")
+    for note in pod.notes:
+        details += paragraph("  note     ", note)
     return details
+
+
+def reason_leads(reasons: Sequence[ReasonView]) -> Iterator[tuple[str, ReasonView]]:
+    """What stands before the words of each reason: the number of nodes and the code, in columns."""
+    width = max((len(reason.code) for reason in reasons), default=0)
+    for reason in reasons:
+        unit = "node " if reason.nodes == 1 else "nodes"
+        yield f"  {reason.nodes:>3} {unit}  {reason.code:<{width}}  ", reason

@@ -11,7 +11,11 @@ from gpusched.cli.text_width import abbreviate, printable, width_of, wrap
 #: What a column keeps at least when the table is too wide.
 _NARROWEST: Final = 8
 _NARROWEST_WRAPPED: Final = 24
+#: Room beside the other columns in which a sentence can be read with ease.
+_SENTENCE: Final = 40
 _GAP: Final = "  "
+_EMPTY: Final = "-"
+_INDENT: Final = "    "
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -27,16 +31,20 @@ def render(
     *,
     width: int = 100,
     wrapped: Collection[str] | None = None,
+    sentences: bool = False,
     style: Style | None = None,
 ) -> str:
     """The table as text, each line ended; the header line alone when there are no rows.
 
     Columns as wide as their longest cell; when that is too much, the columns whose headers are in `wrapped` (the
     last one unless told) go on in further lines, then the widest of the others are cut in the middle, marked `…`. An
-    empty cell is `-`.
+    empty cell is `-`. With `sentences` the last column holds text to be read: where no room is left for it beside the
+    others, it stands under each row.
     """
     paper = style or Style()
     cells = [[_shown(cell) for cell in row] for row in rows]
+    if sentences and _room_for_last([headers, *([cell.text for cell in row] for row in cells)], width) < _SENTENCE:
+        return _over_sentences(headers, cells, width, paper)
     flowing = [header in ({headers[-1]} if wrapped is None else wrapped) for header in headers]
     widths = _fit([headers, *([cell.text for cell in row] for row in cells)], flowing, width)
     lines = _lines([Cell(header, Colour.STRONG) for header in headers], widths, flowing, paper)
@@ -47,7 +55,27 @@ def render(
 
 def _shown(cell: str | Cell) -> Cell:
     text = printable(cell.text if isinstance(cell, Cell) else cell)
-    return Cell(text or "-", cell.colour if isinstance(cell, Cell) else None)
+    return Cell(text or _EMPTY, cell.colour if isinstance(cell, Cell) else None)
+
+
+def _room_for_last(rows: Sequence[Sequence[str]], width: int) -> int:
+    taken = [max(width_of(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    return width - sum(taken) - len(_GAP) * len(taken)
+
+
+def _over_sentences(headers: Sequence[str], rows: Sequence[Sequence[Cell]], width: int, style: Style) -> str:
+    """The table without its last column, of which each cell follows its row; rows that are blank otherwise vanish."""
+    shown = [row[:-1] for row in rows]
+    flowing = [False] * (len(headers) - 1)
+    widths = _fit([headers[:-1], *([cell.text for cell in row] for row in shown)], flowing, width)
+    lines = _lines([Cell(header, Colour.STRONG) for header in headers[:-1]], widths, flowing, style)
+    for row in rows:
+        if any(cell.text.strip() for cell in row[:-1]):
+            lines += _lines(row[:-1], widths, flowing, style)
+        text = row[-1].text
+        if text != _EMPTY:
+            lines += [_INDENT + style.paint(part, row[-1].colour) for part in wrap(text, width - len(_INDENT))]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _fit(rows: Sequence[Sequence[str]], flowing: Sequence[bool], width: int) -> list[int]:

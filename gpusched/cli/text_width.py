@@ -18,6 +18,11 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible, text))
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, such as `1 pod` and `2 pods`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def abbreviate(text: str, width: int) -> str:
     """The text cut in the middle to the width: names of pods and nodes differ at both ends."""
     if width_of(text) <= width:

@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from gpusched.cli.inputs import Inputs, read_inputs, world_of
+from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.why_text import why_text
 from gpusched.simulate.result import ErrorView, PodView
@@ -42,19 +42,19 @@ def why(
     if not cluster or not (name or files):
         raise click.UsageError("name a pod or manifests (-f), and a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
-    inputs = read_inputs(files, cluster, config, stdin=session.stdin)
-    if inputs.config_broken:
-        session.tell(inputs)
-        session.end(inputs, problems=True)
+    inputs = session.read(files, cluster, config)
+    apply_once(inputs)
+    note_unknown_namespaces(inputs)
     world = world_of(inputs)
     simulation = Simulation(world)
     with session.progress("simulating", "pods") as progress:
         simulation.run(inputs.manifests, progress.update)
     inputs.errors.extend(simulation.faults)
+    inputs.notes.extend(simulation.remarks)
     answers = _answers(name, inputs, simulation, world)
-    if not answers:
+    if name is not None and not answers:
         session.tell(inputs)
-        raise click.UsageError(f"no pod or workload {name} in the manifests or the dump" if name else "no pods in -f")
+        raise click.UsageError(f"no pod or workload {name} in the manifests or the dump")
     _show(session, answers, inputs, single=name is not None or len(answers) == 1)
     session.tell(inputs)
     session.end(inputs, problems=any(answer.view.placement is None for answer in answers))
@@ -64,12 +64,14 @@ def _answers(name: str | None, inputs: Inputs, simulation: Simulation, world: Wo
     """One answer for a name (a pod that is not placed before others of its workload), all of the manifests without."""
     if name is None:
         return [why_planned(outcome, simulation) for outcome in simulation.outcomes]
-    target = parse_target(name, (manifest.kind for manifest in (*inputs.manifests, *inputs.standing)))
-    outcomes = find_planned(simulation, target)
-    if outcomes:
-        return [why_planned(outcomes[0], simulation)]
-    standing = [why_standing(manifest, world) for manifest in find_standing(inputs.standing, target)]
-    return sorted(standing, key=lambda answer: answer.view.placement is not None)[:1]
+    for target in parse_target(name):
+        outcomes = find_planned(simulation, target)
+        if outcomes:
+            return [why_planned(outcomes[0], simulation)]
+        standing = [why_standing(manifest, world) for manifest in find_standing(inputs.standing, target)]
+        if standing:
+            return [min(standing, key=lambda answer: answer.view.placement is not None)]
+    return []
 
 
 def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool) -> None:
@@ -77,4 +79,5 @@ def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool)
         session.show(answers[0].view, lambda: why_text(answers[0], session.style))
         return
     several = Several(pods=tuple(answer.view for answer in answers), errors=error_views(inputs.errors))
-    session.show(several, lambda: "\n".join(why_text(answer, session.style) for answer in answers))
+    texts = [why_text(answer, session.style) for answer in answers] or ["no pods in the manifests\n"]
+    session.show(several, lambda: "\n".join(texts))

@@ -1,7 +1,9 @@
 """What `why` prints for people."""
 
-from gpusched.cli.simulate_table import patched_fields
+from gpusched.cli.paragraphs import paragraph
+from gpusched.cli.simulate_table import patched_fields, reason_leads
 from gpusched.cli.style import Colour, Style
+from gpusched.cli.text_width import printable
 from gpusched.simulate.why import Why
 
 
@@ -10,25 +12,25 @@ def why_text(answer: Why, style: Style) -> str:
     lines = [_head(answer, style)]
     view = answer.view
     if not view.admission.allowed:
-        lines.append(f"  {view.admission.code}  {view.admission.message}")
+        lines += paragraph(f"  {view.admission.code}  ", view.admission.message or "")
     if answer.explanation is not None:
         lines.extend(_reasons(answer))
-    if answer.line:
-        lines.append(f"  {answer.line}")
-    if answer.history:
-        lines.append(f"  {answer.history}")
+    for text in (answer.line, answer.history):
+        lines += paragraph("  ", text) if text else []
     patched = patched_fields(view.admission)
     if patched:
         lines.append(f"Added    {', '.join(patched)}")
-    lines.extend(f"Warning  {warning.code}: {warning.message}" for warning in view.admission.warnings)
-    lines.extend(f"Note     {note}" for note in view.notes)
+    for warning in view.admission.warnings:
+        lines += paragraph("Warning  ", f"{warning.code}: {warning.message}")
+    for note in view.notes:
+        lines += paragraph("Note     ", note)
     return "\n".join(lines) + "\n"
 
 
 def _head(answer: Why, style: Style) -> str:
     view = answer.view
-    name = f"pod {view.namespace}/{view.name}"
-    owner = f" of {view.owner}" if view.owner else ""
+    name = printable(f"pod {view.namespace}/{view.name}")
+    owner = printable(f" of {view.owner}") if view.owner else ""
     demand = f"  {answer.demand}" if answer.demand else ""
     if not view.admission.allowed:
         state = style.paint("REFUSED", Colour.BAD)
@@ -45,14 +47,13 @@ def _reasons(answer: Why) -> list[str]:
     explanation = answer.explanation
     if explanation is None:
         return []
-    reasons = explanation.view.reasons
-    width = max((len(reason.code) for reason in reasons), default=0)
-    lines = [
-        f"  {reason.nodes:>3} {'node ' if reason.nodes == 1 else 'nodes'}  {reason.code:<{width}}  {reason.message}"
-        f" (such as {explanation.examples[reason.code]})"
-        for reason in reasons
-    ]
+    lines = []
+    for lead, reason in reason_leads(explanation.view.reasons):
+        lines += paragraph(lead, f"{reason.message} {_example(explanation.examples[reason.code], reason.nodes)}")
     if explanation.nearest is not None:
-        lines.append(f"Nearest  {explanation.nearest}: {explanation.nearest_lacks}")
-    lines.append(f"Change   {explanation.view.suggestion}")
-    return lines
+        lines += paragraph("Nearest  ", f"{explanation.nearest}: {explanation.nearest_lacks}")
+    return lines + paragraph("Change   ", explanation.view.suggestion)
+
+
+def _example(node: str, nodes: int) -> str:
+    return f"({node})" if nodes == 1 else f"(such as {node})"

@@ -9,6 +9,7 @@ from gpusched.core.fault import Fault
 from gpusched.core.fields import Field
 from gpusched.core.names import PREFIX
 from gpusched.core.node import NodeObject, Taint
+from gpusched.core.read_pod import read_toleration
 
 _CHART: Final = re.compile(r"gpu-operator-v?(.+)")
 _VERSION: Final = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:[^\d].*)?", re.ASCII)
@@ -37,11 +38,13 @@ def read_node(tree: object, faults: list[Fault]) -> NodeObject:
 def read_runtime_class(tree: object, faults: list[Fault]) -> RuntimeClass:
     """A node.k8s.io/v1 RuntimeClass."""
     root = Field(tree, "", faults)
+    scheduling = root.get("scheduling")
     return RuntimeClass(
         name=root.get("metadata").get("name").text(),
         handler=root.get("handler").text(),
         overhead=root.get("overhead").get("podFixed").quantities(),
-        node_selector=root.get("scheduling").get("nodeSelector").strings(),
+        node_selector=scheduling.get("nodeSelector").strings(),
+        tolerations=tuple(read_toleration(item) for item in scheduling.get("tolerations").items()),
     )
 
 

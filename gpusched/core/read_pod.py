@@ -83,7 +83,7 @@ def read_pod_spec(field: Field, labels: Mapping[str, str]) -> PodSpec:
         priority=_priority(field),
         node_selector=field.get("nodeSelector").strings(),
         node_affinity=_node_affinity(affinity.get("nodeAffinity").get(_REQUIRED)),
-        tolerations=tuple(_toleration(item) for item in field.get("tolerations").items()),
+        tolerations=tuple(read_toleration(item) for item in field.get("tolerations").items()),
         pod_affinity=read_affinity_terms(pod_affinity, labels),
         pod_anti_affinity=read_affinity_terms(pod_anti_affinity, labels),
         spread=spread,
@@ -165,7 +165,8 @@ def _node_affinity(field: Field) -> tuple[NodeTerm, ...] | None:
     return read
 
 
-def _toleration(field: Field) -> Toleration:
+def read_toleration(field: Field) -> Toleration:
+    """One toleration, of a pod or of a RuntimeClass."""
     operator = field.get("operator")
     text = operator.text() or "Equal"
     if text not in {"Equal", "Exists", "Lt", "Gt"}:

@@ -16,6 +16,7 @@ _KNOWN: Final = {
     "amd.com/gpu": AMD,
     "gpu.intel.com/i915": INTEL,
     "gpu.intel.com/xe": INTEL,
+    "gpu.intel.com/dxg": INTEL,
 }
 _MAIN: Final = {NVIDIA: "nvidia.com/gpu", AMD: "amd.com/gpu", INTEL: "gpu.intel.com/i915"}
 # k8s-device-plugin, internal/rm: profile with `+` written as a dot, `.shared` under renameByDefault.

@@ -31,7 +31,8 @@ KEYS: Final = (*(PREFIX + name for name, _ in _FACTS), MIXED)
 def gpusched_labels(node: Node) -> dict[str, str]:
     """The labels of a node, empty for one without GPU pools.
 
-    A fact on which the pools differ, or which only some of them know, is left out and `gpusched.io/mixed` is `true`.
+    A fact on which the pools differ, which only some of them know, or which is no label value (a product of more than
+    63 characters) is left out and `gpusched.io/mixed` is `true`: affinity then leaves the node to the extender.
     Pools without slots have no say unless all are so: MIG leaves resources of zero behind.
     """
     pools = [pool for pool in node.pools if pool.slots] or list(node.pools)
@@ -44,4 +45,6 @@ def gpusched_labels(node: Node) -> dict[str, str]:
         text = str(next(iter(values), None) or "")
         if _VALUE.fullmatch(text):
             labels[PREFIX + name] = text
+        elif text:
+            labels[MIXED] = "true"
     return labels

@@ -1,6 +1,6 @@
 """GPU models as clouds spell them in label values, each with the product it stands for.
 
-Where a name is of several sizes the largest is meant, so that no card is refused that could be large enough.
+A name that is of several sizes stands there once for each, so that no card is refused that could be right.
 """
 
 from typing import Final
@@ -9,10 +9,12 @@ from typing import Final
 EC2_GPUS: Final = (
     ("k80", "k80"),
     ("m60", "m60"),
+    ("v100", "v100-16gb"),
     ("v100", "v100-32gb"),
     ("t4", "t4"),
     ("t4g", "t4g"),
     ("a10g", "a10g"),
+    ("a100", "a100-40gb"),
     ("a100", "a100-80gb"),
     ("l4", "l4"),
     ("l40s", "l40s"),
@@ -28,10 +30,13 @@ EC2_GPUS: Final = (
 EKS_ACCELERATORS: Final = (
     ("nvidia-tesla-k80", "k80"),
     ("nvidia-tesla-m60", "m60"),
+    ("nvidia-tesla-v100", "v100-16gb"),
     ("nvidia-tesla-v100", "v100-32gb"),
     ("nvidia-tesla-t4", "t4"),
     ("nvidia-a10g", "a10g"),
+    ("nvidia-tesla-a100", "a100-40gb"),
     ("nvidia-tesla-a100", "a100-80gb"),
+    ("nvidia-a100", "a100-40gb"),
     ("nvidia-a100", "a100-80gb"),
     ("nvidia-l4", "l4"),
     ("nvidia-l40s", "l40s"),
@@ -42,10 +47,13 @@ EKS_ACCELERATORS: Final = (
 
 #: Azure node auto-provisioning: the accelerator in the name of the virtual machine size.
 NAP_GPUS: Final = (
+    ("V100", "v100-16gb"),
     ("V100", "v100-32gb"),
     ("T4", "t4"),
     ("A10", "a10"),
+    ("A100", "a100-40gb"),
     ("A100", "a100-80gb"),
+    ("H100", "h100-80gb"),
     ("H100", "h100-nvl"),
     ("H200", "h200"),
     ("MI300X", "mi300x"),
@@ -54,6 +62,7 @@ NAP_GPUS: Final = (
 #: CoreWeave's classes, of its current and of its first generation of clusters.
 COREWEAVE_CLASSES: Final = (
     ("A40", "a40"),
+    ("A100", "a100-40gb"),
     ("A100", "a100-80gb"),
     ("A100_PCIE_40GB", "a100-40gb"),
     ("A100_PCIE_80GB", "a100-80gb"),

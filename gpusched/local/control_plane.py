@@ -2,7 +2,7 @@
 
 import json
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import gettempdir
@@ -162,6 +162,20 @@ class ControlPlane(Operations):
         self.kept_logs = keep_logs(self._layout.logs, cache_folder())
         return self.kept_logs
 
+    def spawn(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> Child:
+        """Start a further program that lives and dies with this control plane; its log is `logs/<name>.log`.
+
+        Raises:
+            OSError: the program cannot be started.
+
+        """
+        if self._guard is None:
+            raise RuntimeError("the control plane is not entered")
+        log = self._layout.logs / f"{name}.log"
+        child = self._guard.spawn(name, command, log, folder=self._layout.folder, environment=environment)
+        self._children[name] = child
+        return child
+
     def stop(self, name: str) -> None:
         """Stop one component; it does not count as dead afterwards."""
         child = self._children.pop(name, None)
@@ -203,11 +217,7 @@ class ControlPlane(Operations):
             self.kubeconfig(identity)
 
     def _spawn(self, name: str, words: list[str]) -> None:
-        if self._guard is None:
-            raise RuntimeError("the control plane is not entered")
-        command = [str(self._binaries[name]), *words]
-        log = self._layout.logs / f"{name}.log"
-        self._children[name] = self._guard.spawn(name, command, log, folder=self._layout.folder)
+        self.spawn(name, [str(self._binaries[name]), *words])
 
     def _start_scheduler(self, given: Mapping[str, object]) -> None:
         path = self._layout.folder / "scheduler.json"

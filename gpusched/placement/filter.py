@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from gpusched.core.codes import Reason
-from gpusched.core.constraints import Constraints
+from gpusched.core.selector import Requirement
 from gpusched.core.usage import QuotaUse
 from gpusched.placement.allowance import quota_use_of
 from gpusched.placement.fit import earlier, left_reason, pools_reason
+from gpusched.placement.fit import reason as fit_reason
 from gpusched.placement.request import Request
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
@@ -46,7 +47,23 @@ def filter_nodes(request: Request, names: Sequence[str], cluster: Cluster) -> Fi
             fits.append(name)
         else:
             refused[name] = reason
-    return FilterAnswer(fits=fits, refused=refused, unknown=unknown)
+    return _with_own_node(request, names, FilterAnswer(fits=fits, refused=refused, unknown=unknown), cluster)
+
+
+def _with_own_node(request: Request, names: Sequence[str], answer: FilterAnswer, cluster: Cluster) -> FilterAnswer:
+    """The answer without what the pod itself was promised: a pod tried again after a bind without an answer."""
+    own = cluster.node_of(request.uid)
+    if own is None or own not in answer.refused:
+        return answer
+    reason = fit_reason(request, cluster.nodes[own], cluster)
+    if reason is not None:
+        return FilterAnswer(fits=answer.fits, refused={**answer.refused, own: reason}, unknown=answer.unknown)
+    refused = {name: why for name, why in answer.refused.items() if name != own}
+    return FilterAnswer(
+        fits=[name for name in names if name not in refused and name in cluster.nodes],
+        refused=refused,
+        unknown=answer.unknown,
+    )
 
 
 class _Verdicts(dict[str, Reason | None]):
@@ -73,24 +90,22 @@ class _Verdicts(dict[str, Reason | None]):
         return self._kinds[state.kind]
 
 
-class _Labels(dict[tuple[str | None, ...], Reason | None]):
-    """The verdict of a node selector by the values of the labels that it looks at."""
+class _Holds(dict[str | None, bool]):
+    """Whether one requirement on labels holds, by the value of its label; None where a node does not have it."""
 
-    def __init__(self, constraints: Constraints) -> None:
+    def __init__(self, requirement: Requirement) -> None:
         super().__init__()
-        self._constraints = constraints
-        self.keys_read = tuple(dict.fromkeys(requirement.key for requirement in constraints.node_selector))
+        self._requirement = requirement
 
-    def __missing__(self, values: tuple[str | None, ...]) -> Reason | None:
-        labels = {key: value for key, value in zip(self.keys_read, values, strict=True) if value is not None}
-        self[values] = self._constraints.reason_against_labels(labels)
-        return self[values]
+    def __missing__(self, value: str | None) -> bool:
+        self[value] = self._requirement.matches({} if value is None else {self._requirement.key: value})
+        return self[value]
 
 
 def _filter_by_labels(request: Request, names: Sequence[str], cluster: Cluster) -> FilterAnswer:
     """The same for a request whose policy looks at node labels, which differ from node to node."""
-    verdicts, by_labels = _Verdicts(request, cluster), _Labels(request.resolution.constraints)
-    keys = by_labels.keys_read
+    verdicts = _Verdicts(request, cluster)
+    selector = [(item.key, _Holds(item)) for item in request.resolution.constraints.node_selector]
     fits: list[str] = []
     refused: dict[str, Reason] = {}
     unknown: list[str] = []
@@ -101,11 +116,13 @@ def _filter_by_labels(request: Request, names: Sequence[str], cluster: Cluster) 
             unknown.append(name)
             continue
         reason = verdicts[state.signature] if state.signature in verdicts else verdicts.judge(state)
-        mismatch = by_labels[tuple(map(state.node.object.labels.get, keys))]
-        if mismatch is not None:
-            refused[name] = mismatch if reason is None else earlier(reason, mismatch)
-        elif reason is not None:
-            refused[name] = reason
-        else:
+        labels = state.node.object.labels
+        for key, holds in selector:
+            if not holds[labels.get(key)]:
+                reason = Reason.NODE_SELECTOR if reason is None else earlier(reason, Reason.NODE_SELECTOR)
+                break
+        if reason is None:
             fits.append(name)
-    return FilterAnswer(fits=fits, refused=refused, unknown=unknown)
+        else:
+            refused[name] = reason
+    return _with_own_node(request, names, FilterAnswer(fits=fits, refused=refused, unknown=unknown), cluster)

@@ -80,7 +80,7 @@ def _with_class(spec: PodSpec, runtime_class: RuntimeClass) -> PodSpec:
 
 
 def _owned(pod: Pod, planned: PlannedPod) -> Pod:
-    owner = Owner(kind=planned.controller, name=planned.manifest.name) if planned.controller else pod.owner
+    owner = Owner(kind=planned.controller, name=planned.manifest.name) if planned.template_path else pod.owner
     return msgspec.structs.replace(pod, name=planned.name, owner=owner)
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import msgspec
-
 from gpusched.core.claims import largest_possible_claim
 from gpusched.core.codes import Reason
 from gpusched.core.names import PREFIX
@@ -12,6 +10,8 @@ from gpusched.core.node import Taint
 from gpusched.core.quantity import format_mib
 from gpusched.native.taints import untolerated
 from gpusched.simulate.admit import Candidate
+from gpusched.simulate.change import Change
+from gpusched.simulate.selector_changes import selector_changes
 from gpusched.simulate.tree_edit import drop, put, tolerate, with_resource
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
@@ -22,14 +22,11 @@ _BOUNDS: Final = (
     "min-driver-version", "min-cuda-version", "max-gpu-memory", "min-gpu-memory", "products", "sharing", "families",
     "node-selector",
 )  # fmt: skip
+#: A CUDA context alone takes about this much (524 MiB on an H200): a smaller claim helps nobody.
+_LEAST_CLAIM_MIB: Final = 512
+#: Taints by which Kubernetes and clouds keep pods from nodes that are not meant for them, or not well.
+_SYSTEM_TAINTS: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 _Tree = Mapping[str, object]
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A change of the pod as the user wrote it, with the sentence that suggests it."""
-
-    text: str
-    tree: _Tree
 
 
 def pod_changes(
@@ -37,10 +34,10 @@ def pod_changes(
 ) -> Iterator[Change]:
     """Every single change worth trying."""
     yield from _claims(tree, candidate, by_reason, world)
+    yield from _tolerations(tree, candidate, by_reason, world)
     yield from _fewer_slots(tree, candidate)
     yield from _annotations(tree, candidate, world)
-    yield from _tolerations(tree, candidate, by_reason)
-    yield from _selectors(tree, candidate)
+    yield from selector_changes(tree, candidate)
     yield from _amounts(tree, candidate, by_reason, world)
     yield from _rules(tree, candidate)
     yield from _other_resources(tree, candidate, world)
@@ -60,7 +57,7 @@ def _claims(
         if (pool := state.node.pool(resource)) is not None
     ]
     best = max((amount for amount in possible if amount), default=0)
-    if best:
+    if best >= _LEAST_CLAIM_MIB:
         text = format_mib(best)
         yield Change(f"set {_CLAIM}: {text}", put(tree, ("metadata", "annotations", _CLAIM), text))
     yield Change(f"remove {_CLAIM}", drop(tree, ("metadata", "annotations", _CLAIM)))
@@ -75,6 +72,7 @@ def _fewer_slots(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
                 yield Change(
                     f"ask for {resource}: {fewer} in container {container.name}",
                     with_resource(tree, container.name, resource, str(fewer)),
+                    radical=2 * fewer < slots,
                 )
 
 
@@ -90,23 +88,23 @@ def _annotations(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Ch
         yield Change(f"remove {PREFIX}{name}", drop(tree, ("metadata", "annotations", PREFIX + name)))
 
 
-def _tolerations(tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]]) -> Iterator[Change]:
+def _tolerations(
+    tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
+) -> Iterator[Change]:
     taints: dict[Taint, None] = {}
     for state in by_reason.get(Reason.NATIVE_TAINT, ()):
         taint = untolerated(candidate.pod.spec.tolerations, state.node.object.taints)
-        if taint is not None:
+        if taint is not None and not _is_meant(taint, candidate, world):
             taints[taint] = None
     for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect)):
         value = f"={taint.value}" if taint.value else ""
         yield Change(f"tolerate {taint.key}{value}:{taint.effect}", tolerate(tree, taint))
 
 
-def _selectors(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
-    for key, value in sorted(candidate.plain.node_selector.items()):
-        yield Change(f"remove {key}: {value} from spec.nodeSelector", drop(tree, ("spec", "nodeSelector", key)))
-    if candidate.plain.node_affinity is not None:
-        path = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-        yield Change("remove the required node affinity", drop(tree, path))
+def _is_meant(taint: Taint, candidate: Candidate, world: World) -> bool:
+    """Whether the taint is there to keep just such pods away: off GPU nodes those that ask for none."""
+    guards_gpus = world.cluster.resources.vendor(taint.key) is not None
+    return taint.key.startswith(_SYSTEM_TAINTS) or (guards_gpus and candidate.request is None)
 
 
 def _amounts(
@@ -143,15 +141,17 @@ def _rules(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
 
 
 def _other_resources(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Change]:
+    """Other resources of the same vendor, such as a MIG profile: the image was built for that vendor's GPUs."""
     if candidate.request is None:
         return
-    offered = sorted({pool.resource for pool in world.cluster.facts.pools})
+    offered = {pool.resource: pool.vendor for pool in world.cluster.facts.pools}
     for container in candidate.request.demand.containers:
         for resource, slots in sorted(container.slots.items()):
-            for other in offered:
-                if other != resource:
-                    without = with_resource(tree, container.name, resource, None)
-                    yield Change(
-                        f"ask for {other}: {slots} instead of {resource} in container {container.name}",
-                        with_resource(without, container.name, other, str(slots)),
-                    )
+            vendor = world.cluster.resources.vendor(resource)
+            for other in sorted(name for name, owner in offered.items() if owner == vendor and name != resource):
+                without = with_resource(tree, container.name, resource, None)
+                yield Change(
+                    f"ask for {other}: {slots} instead of {resource} in container {container.name}",
+                    with_resource(without, container.name, other, str(slots)),
+                    radical=True,
+                )

@@ -20,8 +20,10 @@ def static_verdict(candidate: Candidate, state: NodeState) -> Reason | None:
         return reason
     if node_affinity_reason(candidate.plain, node.object) is not None:
         return reason
-    # The user's own affinity matches, so it was the lowered policy that said no: name the rule.
-    return fit.static_reason(candidate.request, node) or reason
+    # The user's own affinity matches, so it was the lowered policy that said no: name the rule. A node that lacks the
+    # GPU resource is refused for that by kube-scheduler itself.
+    rule = fit.static_reason(candidate.request, node)
+    return Reason.NATIVE_RESOURCES if rule is Reason.NO_RESOURCE else rule or reason
 
 
 def live_verdict(candidate: Candidate, state: NodeState, world: World) -> Reason | None:

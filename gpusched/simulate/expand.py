@@ -1,16 +1,29 @@
 """From manifests to the pods that their controllers would create."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import msgspec
 
+from gpusched.admission.template_table import TABLE
 from gpusched.admission.templates import Template, templates_of
 from gpusched.core.fault import Fault
+from gpusched.core.fields import Field, literal
+from gpusched.core.read_pod import read_pod
 from gpusched.simulate.manifest import InputFault, Manifest, located
+
+#: Pods made of one template at most; more are an input fault, so that no number in a manifest can eat the memory.
+MAX_PODS: Final = 10_000
+#: Groups of the kinds whose templates are whole pods; the templates of others are completed by their controllers.
+_NATIVE_GROUPS: Final = frozenset({"", "apps", "batch"})
+#: Where such kinds say how many pods they make.
+_COUNTS: Final = ("replicas", "parallelism")
 
 
 class PlannedPod(msgspec.Struct, frozen=True):
-    """A pod to be created. `template_path` is empty for a bare pod; `per_node` marks a DaemonSet's template."""
+    """A pod to be created. `template_path` is empty for a bare pod; `per_node` marks a DaemonSet's template, `dormant`
+    that of an object that makes no pods now. `pinned` is the node a DaemonSet's controller made this pod for.
+    """
 
     manifest: Manifest
     name: str
@@ -19,7 +32,7 @@ class PlannedPod(msgspec.Struct, frozen=True):
     controller: str
     template_path: str = ""
     per_node: bool = False
-    #: The node a DaemonSet's controller made this pod for.
+    dormant: bool = False
     pinned: str = ""
     notes: tuple[str, ...] = ()
 
@@ -39,7 +52,10 @@ def owned_elsewhere(manifest: Manifest, present: frozenset[tuple[str, str, str]]
 
 
 def expand(manifests: Iterable[Manifest], faults: list[InputFault]) -> list[PlannedPod]:
-    """Pods in the order of the files. Objects whose own controller is given too are left to it."""
+    """Pods in the order of the files. Objects whose own controller is given too are left to it.
+
+    An object that makes no pods stands for itself once, as `dormant`: it may be refused all the same.
+    """
     ordered = list(manifests)
     present = frozenset((item.kind, item.namespace, item.name) for item in ordered)
     planned: list[PlannedPod] = []
@@ -47,43 +63,86 @@ def expand(manifests: Iterable[Manifest], faults: list[InputFault]) -> list[Plan
         if owned_elsewhere(manifest, present):
             continue
         found: list[Fault] = []
-        templates = templates_of(manifest.tree, found) or ()
+        pods = [pod for template in whole_templates(manifest, found) for pod in _made(manifest, template, found)]
+        awake = [pod for pod in pods if not pod.dormant]
+        planned.extend(awake or pods[:1])
         faults.extend(located(manifest, found))
-        planned.extend(_pods_of(manifest, templates))
     return planned
 
 
-def _pods_of(manifest: Manifest, templates: Iterable[Template]) -> list[PlannedPod]:
-    planned = []
-    for template in templates:
-        if manifest.kind == "Pod":
-            planned.append(PlannedPod(manifest, _pod_name(manifest), manifest.tree, None, ""))
-            continue
-        base = "-".join(part for part in (manifest.name, template.label) if part)
-        count = 1 if template.replicas is None else template.replicas
-        for index in range(count):
-            name = f"{base}-{index}"
-            planned.append(
-                PlannedPod(
-                    manifest=manifest,
-                    name=name,
-                    tree=_pod_tree(template, manifest.namespace),
-                    owner=f"{manifest.kind}/{manifest.name}",
-                    controller=manifest.kind,
-                    template_path=template.path,
-                    per_node=template.replicas is None,
-                    notes=(template.note,) if template.note else (),
-                )
-            )
-    return planned
+def whole_templates(manifest: Manifest, faults: list[Fault]) -> list[Template]:
+    """The templates of which pods can be made; what is missing in the others is reported, for kinds of Kubernetes
+    itself. The API server would refuse it.
+    """
+    templates = templates_of(manifest.tree, faults) or ()
+    if manifest.group not in _NATIVE_GROUPS:
+        return list(templates)
+    if not (templates or faults):
+        faults.extend(_missing(manifest))
+    return [template for template in templates if _has_containers(template, faults)]
 
 
-def _pod_name(manifest: Manifest) -> str:
-    if manifest.name:
-        return manifest.name
-    metadata = manifest.tree.get("metadata")
-    generated = metadata.get("generateName") if isinstance(metadata, Mapping) else None
-    return f"{generated}0" if isinstance(generated, str) and generated else ""
+def bare_pod(manifest: Manifest) -> PlannedPod:
+    """A Pod object as it is applied."""
+    owner = read_pod(manifest.tree, []).owner
+    text = f"{owner.kind}/{owner.name}" if owner is not None else None
+    return PlannedPod(manifest, manifest.name, manifest.tree, text, owner.kind if owner is not None else "")
+
+
+def _made(manifest: Manifest, template: Template, faults: list[Fault]) -> Iterator[PlannedPod]:
+    if manifest.kind == "Pod":
+        yield bare_pod(manifest)
+        return
+    base = "-".join(part for part in (manifest.name, template.label) if part)
+    first = PlannedPod(
+        manifest=manifest,
+        name=f"{base}-0",
+        tree=_pod_tree(template, manifest.namespace),
+        owner=f"{manifest.kind}/{manifest.name}",
+        controller=manifest.kind,
+        template_path=template.path,
+        per_node=template.replicas is None,
+        dormant=template.replicas == 0,
+        notes=tuple(_notes(manifest, template)),
+    )
+    yield first
+    for index in range(1, _count(manifest, template, faults)):
+        yield msgspec.structs.replace(first, name=f"{base}-{index}")
+
+
+def _missing(manifest: Manifest) -> Iterator[Fault]:
+    for entry in TABLE.get((manifest.group, manifest.kind), ()):
+        yield Fault(entry.path, f"missing: a {manifest.kind} needs a pod template")
+
+
+def _has_containers(template: Template, faults: list[Fault]) -> bool:
+    containers = Field(template.tree, template.path, faults).get("spec").get("containers")
+    items = containers.items()
+    blank = [item for item in items if not item.present]
+    for item in blank:
+        item.fault("must be a mapping with a name and an image, not null")
+    if not (items or faults):
+        containers.fault("missing: a pod needs at least one container")
+    return bool(items) and not blank
+
+
+def _notes(manifest: Manifest, template: Template) -> Iterator[str]:
+    if template.note:
+        yield template.note
+    spec = manifest.tree.get("spec")
+    if isinstance(spec, Mapping) and spec.get("suspend") is True:
+        yield "suspended: its pods come once spec.suspend is false, which a queue such as Kueue sees to"
+
+
+def _count(manifest: Manifest, template: Template, faults: list[Fault]) -> int:
+    count = 1 if template.replicas is None else template.replicas
+    if count <= MAX_PODS:
+        return count
+    spec = manifest.tree.get("spec")
+    stated = next((name for name in _COUNTS if isinstance(spec, Mapping) and name in spec), None)
+    path = template.path if stated is None else f"spec.{stated}"
+    faults.append(Fault(path, f"{literal(count)} is too many to simulate: write {MAX_PODS} or less"))
+    return MAX_PODS
 
 
 def _pod_tree(template: Template, namespace: str) -> dict[str, object]:

@@ -20,7 +20,7 @@ from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 
 #: Reasons from the nearest to a fit to the farthest: the first ones pass with time or less, the last ones never.
-_DISTANCE: Sequence[Reason] = (
+DISTANCE: Sequence[Reason] = (
     Reason.MEMORY_CLAIM, Reason.FREE_REPLICAS, Reason.NATIVE_RESOURCES, Reason.QUOTA, Reason.RECONFIGURING,
     Reason.NATIVE_SPREAD, Reason.NATIVE_POD_AFFINITY, Reason.SHARED_SINGLE, Reason.FACTS_UNKNOWN,
     Reason.NATIVE_UNSCHEDULABLE, Reason.NATIVE_TAINT, Reason.MEMORY, Reason.VERSION, Reason.SHARING, Reason.PRODUCT,
@@ -56,10 +56,10 @@ def explain_fully(planned: PlannedPod, candidate: Candidate, world: World) -> Ex
     by_reason = {reason: [state for state, found in judged if found is reason] for reason in counts}
     reasons = tuple(
         ReasonView(code=reason.value, message=message(reason, candidate, by_reason[reason], world), nodes=count)
-        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], _DISTANCE.index(item[0])))
+        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], DISTANCE.index(item[0])))
     )
     suggestion = suggest(planned, candidate, by_reason, world)
-    nearest = _nearest(by_reason)
+    nearest = _nearest(by_reason, candidate, world)
     return Explanation(
         view=UnschedulableView(reasons=reasons, suggestion=suggestion),
         examples={reason.value: states[0].node.name for reason, states in by_reason.items()},
@@ -68,11 +68,16 @@ def explain_fully(planned: PlannedPod, candidate: Candidate, world: World) -> Ex
     )
 
 
-def _nearest(by_reason: Mapping[Reason, list[NodeState]]) -> tuple[Reason, NodeState] | None:
-    for reason in _DISTANCE:
-        if reason in by_reason:
-            return reason, by_reason[reason][0]
-    return None
+def _nearest(
+    by_reason: Mapping[Reason, list[NodeState]], candidate: Candidate, world: World
+) -> tuple[Reason, NodeState] | None:
+    reason = next((reason for reason in DISTANCE if reason in by_reason), None)
+    if reason is None:
+        return None
+    states = by_reason[reason]
+    if reason is Reason.MEMORY_CLAIM:
+        return reason, max(states, key=lambda state: _claim_left(candidate, state, world) or 0)
+    return reason, states[0]
 
 
 def message(reason: Reason, candidate: Candidate, states: list[NodeState], world: World) -> str:
@@ -81,6 +86,8 @@ def message(reason: Reason, candidate: Candidate, states: list[NodeState], world
         return _taint_message(candidate, states)
     if reason is Reason.NATIVE_RESOURCES:
         return _resource_message(candidate, states, world)
+    if reason is Reason.NATIVE_AFFINITY:
+        return _affinity_message(candidate, states)
     if reason is Reason.NATIVE_UNSCHEDULABLE:
         return f"{states[0].node.name} is cordoned" if len(states) == 1 else "nodes are cordoned"
     if reason is Reason.MEMORY_CLAIM and len(states) == 1:
@@ -97,6 +104,20 @@ def _taint_message(candidate: Candidate, states: list[NodeState]) -> str:
     return f"taint {', '.join(sorted(counts))} is not tolerated" if counts else REASON_TEXT[Reason.NATIVE_TAINT]
 
 
+def _affinity_message(candidate: Candidate, states: list[NodeState]) -> str:
+    """The entries of the node selector that some of these nodes lack, and whether the affinity speaks against any."""
+    selector = sorted(candidate.pod.spec.node_selector.items())
+    labels = [state.node.object.labels for state in states]
+    lacking = [f"{key}={value}" for key, value in selector if any(own.get(key) != value for own in labels)]
+    parts = [f"nodeSelector {', '.join(lacking)}"] if lacking else []
+    if any(all(own.get(key) == value for key, value in selector) for own in labels):
+        terms = candidate.plain.node_affinity or ()
+        keys = sorted({part.key for term in terms for part in (*term.expressions, *term.fields)})
+        parts.append(f"required node affinity{' on ' if keys else ''}{', '.join(keys)}")
+    verb = "do" if len(parts) > 1 else "does"
+    return f"{' and '.join(parts)} {verb} not match" if parts else REASON_TEXT[Reason.NATIVE_AFFINITY]
+
+
 def _resource_message(candidate: Candidate, states: list[NodeState], world: World) -> str:
     counts: Counter[str] = Counter()
     for state in states:
@@ -106,16 +127,20 @@ def _resource_message(candidate: Candidate, states: list[NodeState], world: Worl
 
 
 def _claim_message(candidate: Candidate, state: NodeState, world: World) -> str:
-    request = candidate.request
-    if request is None:
-        return REASON_TEXT[Reason.MEMORY_CLAIM]
+    left = _claim_left(candidate, state, world)
+    return REASON_TEXT[Reason.MEMORY_CLAIM] if left is None else f"{format_mib(left)} left for a claim per slot"
+
+
+def _claim_left(candidate: Candidate, state: NodeState, world: World) -> int | None:
+    """The largest claim per slot in MiB that the node could take of this pod; None where that means nothing."""
+    slots_asked = candidate.request.demand.slots if candidate.request is not None else {}
     config = world.cluster.config
     left = [
         largest_possible_claim(pool, state.use(resource), slots, config.claim_reserve, config.claim_above_slot) or 0
-        for resource, slots in request.demand.slots.items()
+        for resource, slots in slots_asked.items()
         if (pool := state.node.pool(resource)) is not None
     ]
-    return f"{format_mib(min(left))} left for a claim per slot" if left else REASON_TEXT[Reason.MEMORY_CLAIM]
+    return min(left, default=None)
 
 
 def _policy_message(reason: Reason, candidate: Candidate) -> str | None:

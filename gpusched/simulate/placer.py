@@ -25,6 +25,7 @@ class _Sheet:
         self.live: list[Reason | None] = [None] * len(states)
         self.rank: list[_Rank] = [()] * len(states)
         self.quota: object = None
+        self.failed_at: object = None
 
     def refresh(self, candidate: Candidate, world: World) -> None:
         """Judge again where a node changed, and everywhere where the verdict depends on other nodes."""
@@ -71,15 +72,22 @@ class Placer:
         self._world = world
         self._sheets: dict[object, _Sheet] = {}
 
-    def choose(self, candidate: Candidate, likeness: object) -> str | None:
-        """The best node, None when no node takes the pod.
+    def choose(self, candidate: Candidate, likeness: object, pinned: str = "") -> str | None:
+        """The best node, None when no node takes the pod; of a pod `pinned` to a node that one alone is asked.
 
         `likeness` is equal for pods that differ in nothing but their name.
         """
         sheet = self._sheets.get(likeness)
         if sheet is None:
-            states = [self._world.cluster.nodes[name] for name in sorted(self._world.cluster.nodes)]
-            sheet = self._sheets[likeness] = _Sheet(candidate, states)
+            nodes = self._world.cluster.nodes
+            names = [pinned] if pinned else sorted(nodes)
+            sheet = self._sheets[likeness] = _Sheet(candidate, [nodes[name] for name in names])
+        now = (self._world.ledger.version, self._world.cluster.generation)
+        if sheet.failed_at == now:
+            return None
         sheet.refresh(candidate, self._world)
         best = sheet.best()
-        return best.node.name if best is not None else None
+        if best is None:
+            sheet.failed_at = now
+            return None
+        return best.node.name

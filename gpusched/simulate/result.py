@@ -65,7 +65,10 @@ class PodView(msgspec.Struct, frozen=True):
 
 
 class CheckView(msgspec.Struct, frozen=True):
-    """One object as applied, judged by admission alone."""
+    """One object as applied, judged by admission alone: the element of `simulate` without a placement.
+
+    `unschedulable` and `gated` stay null, so that programs read both outputs alike.
+    """
 
     namespace: str
     name: str
@@ -73,6 +76,8 @@ class CheckView(msgspec.Struct, frozen=True):
     owner: str | None
     source: str
     admission: AdmissionView
+    unschedulable: None = None
+    gated: None = None
     notes: tuple[str, ...] = ()
 
 
@@ -119,10 +124,10 @@ class Summary(msgspec.Struct, frozen=True):
     """Each pod counts once."""
 
     pods: int
-    placed: int
-    denied: int
-    unschedulable: int
-    gated: int
+    placed: int = 0
+    denied: int = 0
+    unschedulable: int = 0
+    gated: int = 0
 
 
 class SimulateResult(msgspec.Struct, frozen=True):
@@ -135,20 +140,13 @@ class SimulateResult(msgspec.Struct, frozen=True):
     summary: Summary
 
 
-class CheckSummary(msgspec.Struct, frozen=True):
-    """Counts of judged objects."""
-
-    pods: int
-    denied: int
-
-
 class CheckResult(msgspec.Struct, frozen=True):
-    """The whole answer of `check`."""
+    """The whole answer of `check`; of the summary only `pods` (objects) and `denied` can be more than 0."""
 
     pods: tuple[CheckView, ...]
     namespaces: tuple[NamespaceView, ...]
     errors: tuple[ErrorView, ...]
-    summary: CheckSummary
+    summary: Summary
 
 
 def admission_view(admission: Admission) -> AdmissionView:

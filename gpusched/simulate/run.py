@@ -1,16 +1,21 @@
 """`simulate`: creates the pods of the manifests one after the other on a copy of the cluster, and says what happens."""
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Final
 
 import msgspec
 
 from gpusched.admission.admission import Admission
+from gpusched.core.codes import Reason
 from gpusched.core.names import BOUND_ANNOTATION, QUOTA_GATE
 from gpusched.core.pod import Pod
 from gpusched.native.daemonset import daemon_nodes, daemon_pod
+from gpusched.native.filter import needs_full_view
 from gpusched.placement.quota import liftable
 from gpusched.simulate.admit import Admitted, Candidate, admit
+from gpusched.simulate.evaluate import live_verdict
 from gpusched.simulate.expand import PlannedPod, expand
 from gpusched.simulate.explain import explain
 from gpusched.simulate.manifest import InputFault, Manifest, located
@@ -23,6 +28,7 @@ from gpusched.state.events import Upsert
 
 #: The best score of the extender protocol; the chosen node always has it.
 _BEST_SCORE: Final = 10
+_QUOTA: Final = "quota"
 
 Progress = Callable[[int, int], None]
 
@@ -44,85 +50,108 @@ class Outcome(msgspec.Struct):
 
 
 class Simulation:
-    """One run over one cluster. The outcomes are complete after `run`."""
+    """One run over one cluster. The outcomes are complete after `run`; `remarks` are about objects without pods."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.outcomes: list[Outcome] = []
         self.faults: list[InputFault] = []
+        self.remarks: list[str] = []
         self.namespaces = Namespaces(world)
         self._placer = Placer(world)
+        self._created = 0
         self._admitted: dict[object, Admitted] = {}
+        self._likenesses: dict[int, object] = {}
         self._refused: dict[int, Admission | None] = {}
 
     def run(self, manifests: Iterable[Manifest], progress: Progress = _no_progress) -> None:
-        """Create everything in the order of the files."""
+        """Create everything in the order of the files, then try again what waited for pods created after it."""
         ordered = list(manifests)
         self.namespaces.take(ordered, self.faults)
-        planned = self._per_node(expand(ordered, self.faults))
-        for index, item in enumerate(planned):
-            self.outcomes.append(self._create(item))
-            progress(index + 1, len(planned))
+        planned = [pod for item in expand(ordered, self.faults) for pod in self._made_now(item)]
+        for _, group in groupby(planned, key=lambda item: id(item.manifest)):
+            created = [self._create(item) for item in group]
+            self.outcomes.extend(created)
+            self._lift(created)
+            for done, outcome in enumerate(created, start=len(self.outcomes) - len(created) + 1):
+                self._schedule(outcome)
+                progress(done, len(planned))
+        self._schedule_again()
 
-    def _per_node(self, planned: list[PlannedPod]) -> list[PlannedPod]:
-        """A DaemonSet's template becomes one pod for each node that its controller would choose."""
-        result: list[PlannedPod] = []
+    def _made_now(self, item: PlannedPod) -> list[PlannedPod]:
+        """The pod itself; of a DaemonSet one for each node that its controller would choose; of an object without pods
+        one in its place when it is refused.
+        """
+        if not (item.per_node or item.dormant):
+            return [item]
+        if self._refusal(item) is not None:
+            return [item]
+        if item.dormant:
+            notes = "".join(f" ({note})" for note in item.notes)
+            self.remarks.append(f"{item.manifest.where}: it makes no pods{notes}")
+            return []
+        admitted = self._admit(item)
+        if admitted.candidate is None:
+            return [item]
         nodes = [state.node.object for _, state in sorted(self.world.cluster.nodes.items())]
-        for item in planned:
-            if not item.per_node:
-                result.append(item)
-                continue
-            admitted = self._admit(item)
-            template = admitted.candidate.pod if admitted.candidate is not None else None
-            names = daemon_nodes(template, nodes) if template is not None else []
-            if not names:
-                notes = (*item.notes, "no node matches this DaemonSet") if template is not None else item.notes
-                result.append(msgspec.structs.replace(item, notes=notes))
-            result.extend(
-                msgspec.structs.replace(item, name=f"{item.manifest.name}-{name}", pinned=name) for name in names
-            )
-        return result
+        names = daemon_nodes(admitted.candidate.pod, nodes)
+        if not names:
+            self.remarks.append(f"{item.manifest.where}: no node matches it, so it has no pods")
+        base = item.manifest.name
+        return [msgspec.structs.replace(item, name=f"{base}-{name}", pinned=name) for name in names]
 
     def _create(self, planned: PlannedPod) -> Outcome:
-        refusal = self.namespaces.refusal(planned.manifest.namespace) or self._template_refusal(planned)
+        refusal = self._refusal(planned)
         if refusal is not None:
             return Outcome(planned, refusal, notes=planned.notes)
         admitted = self._admit(planned)
         if admitted.candidate is None:
             return Outcome(planned, admitted.admission, notes=planned.notes)
         candidate = self._named(admitted.candidate, planned)
-        outcome = Outcome(planned, admitted.admission, candidate, notes=_notes(planned, candidate.pod))
-        if planned.per_node and not planned.pinned:
-            return outcome
-        self._schedule(outcome, candidate)
+        gates = [gate for gate in candidate.pod.spec.gates if gate != QUOTA_GATE]
+        outcome = Outcome(planned, admitted.admission, candidate, gated=gates[0] if gates else None)
+        outcome.notes = (*planned.notes, *self._notes(planned, candidate))
         return outcome
 
-    def _schedule(self, outcome: Outcome, candidate: Candidate) -> None:
-        pod = candidate.pod
-        gates = [gate for gate in pod.spec.gates if gate != QUOTA_GATE]
-        if gates:
-            outcome.gated = gates[0]
-        elif QUOTA_GATE in pod.spec.gates and not self._lift(candidate):
-            outcome.gated = "quota"
-        if outcome.gated is not None:
+    def _lift(self, created: Iterable[Outcome]) -> None:
+        """Enter the gated pods of one object, which may leave the line together only, and lift those that may go."""
+        waiting: dict[str, tuple[Outcome, Pod]] = {}
+        for outcome in created:
+            pod = outcome.candidate.pod if outcome.candidate is not None else None
+            if pod is not None and outcome.gated is None and QUOTA_GATE in pod.spec.gates:
+                outcome.gated = _QUOTA
+                waiting[pod.uid] = outcome, pod
+                self.world.cluster.apply(Upsert(pod))
+        for uid in liftable(self.world.cluster) if waiting else ():
+            if uid in waiting:
+                outcome, pod = waiting[uid]
+                outcome.gated = None
+                self.world.cluster.apply(Upsert(_ungated(pod)))
+
+    def _schedule(self, outcome: Outcome) -> None:
+        candidate = outcome.candidate
+        if candidate is None or outcome.gated is not None:
             return
+        pod = candidate.pod
         if pod.spec.node_name:
             outcome.node = pod.spec.node_name
+            outcome.notes += self._kubelet_notes(candidate)
         else:
-            likeness = (outcome.planned.pinned, id(outcome.admission))
-            outcome.node = self._placer.choose(candidate, likeness)
+            outcome.node = self._placer.choose(candidate, _likeness(outcome), outcome.planned.pinned)
         outcome.waiting = outcome.node is None
         if outcome.node is not None:
             self._bind(candidate, outcome.node)
 
-    def _lift(self, candidate: Candidate) -> bool:
-        """Enter the gated pod, and whether the leader would lift its gate now."""
-        pod = candidate.pod
-        self.world.cluster.apply(Upsert(pod))
-        if pod.uid not in liftable(self.world.cluster):
-            return False
-        self.world.cluster.apply(Upsert(_ungated(pod)))
-        return True
+    def _schedule_again(self) -> None:
+        """Pods that look at other pods may fit once those are there: kube-scheduler retries them at every change."""
+        moved = True
+        while moved:
+            moved = False
+            for outcome in self.outcomes:
+                candidate = outcome.candidate
+                if outcome.waiting and candidate and needs_full_view(candidate.pod, self.world.ledger):
+                    self._schedule(outcome)
+                    moved = moved or not outcome.waiting
 
     def _bind(self, candidate: Candidate, node_name: str) -> None:
         pod = _ungated(candidate.pod)
@@ -136,45 +165,76 @@ class Simulation:
 
     def _admit(self, planned: PlannedPod) -> Admitted:
         """Admission of one kind of pod, judged once: pods of one template differ in nothing but their name."""
-        likeness = (planned.controller, _fingerprint(planned))
+        likeness = self._likenesses.get(id(planned.tree))
+        if likeness is None:
+            likeness = self._likenesses[id(planned.tree)] = (planned.controller, _fingerprint(planned))
         found = self._admitted.get(likeness)
         if found is None:
             found = self._admitted[likeness] = admit(planned, self.world)
-            self.faults.extend(located(planned.manifest, found.faults, planned.template_path))
+        self.faults.extend(located(planned.manifest, found.faults, planned.template_path))
         return found
 
-    def _template_refusal(self, planned: PlannedPod) -> Admission | None:
-        """The refusal that the workload object itself gets when it is applied."""
-        if not planned.template_path:
-            return None
+    def _refusal(self, planned: PlannedPod) -> Admission | None:
+        """The refusal of the pod's Namespace, or that of the workload object itself when it is applied."""
+        refusal = self.namespaces.refusal(planned.manifest.namespace)
+        if refusal is not None or not planned.template_path:
+            return refusal
         key = id(planned.manifest)
         if key not in self._refused:
-            admission = judge_templates(planned.manifest, self.world)
+            admission = judge_templates(planned.manifest, self.world, self.faults)
             self._refused[key] = None if admission.allowed else admission
         return self._refused[key]
 
     def _named(self, candidate: Candidate, planned: PlannedPod) -> Candidate:
-        """The candidate under this pod's own name; the sequence number makes the creation order explicit."""
-        uid = f"simulated-{len(self.outcomes)}"
-        pod = msgspec.structs.replace(candidate.pod, name=planned.name, uid=uid)
+        """The candidate as a pod of its own, created now whatever an exported manifest says."""
+        uid = f"simulated-{self._created}"
+        self._created += 1
+        pod = msgspec.structs.replace(candidate.pod, name=planned.name, uid=uid, created="")
         if planned.pinned:
             pod = daemon_pod(pod, planned.pinned)
         request = candidate.request
         if request is not None:
-            request = msgspec.structs.replace(request, name=planned.name, uid=uid)
+            request = msgspec.structs.replace(request, name=planned.name, uid=uid, created="")
         return msgspec.structs.replace(candidate, pod=pod, request=request)
 
-    def views(self, outcomes: Iterable[Outcome] | None = None) -> tuple[PodView, ...]:
+    def _notes(self, planned: PlannedPod, candidate: Candidate) -> Iterable[str]:
+        pod, request = candidate.pod, candidate.request
+        yield from (f"{name} are not modelled" for name in pod.spec.unmodelled)
+        if request is not None and request.resolution.exempt:
+            yield f"namespace {pod.namespace} is exempt: gpusched adds nothing to its pods"
+        if pod.spec.scheduler_name != "default-scheduler":
+            yield f"scheduler {pod.spec.scheduler_name} is simulated as if it were the default one"
+        if not planned.template_path and (pod.namespace, pod.name) in self.world.pods:
+            yield "a pod of this name stands in the cluster already and is counted too"
+
+    def _kubelet_notes(self, candidate: Candidate) -> tuple[str, ...]:
+        """What nobody asks before a pod with spec.nodeName is on its node."""
+        name = candidate.pod.spec.node_name
+        state = self.world.cluster.nodes.get(name)
+        round_about = "spec.nodeName goes round the scheduler: no filter was asked"
+        if state is None:
+            return (round_about, f"node {name} is not in the dump")
+        if live_verdict(candidate, state, self.world) is Reason.NATIVE_RESOURCES:
+            return (round_about, f"the kubelet of {name} would fail it: not enough left of what it requests")
+        return (round_about,)
+
+    def views(
+        self, outcomes: Sequence[Outcome] | None = None, progress: Progress = _no_progress
+    ) -> tuple[PodView, ...]:
         """The outcomes (all of them unless given) as they are printed, explained on the cluster as it is at the end."""
         explanations: dict[object, UnschedulableView] = {}
         chosen = self.outcomes if outcomes is None else outcomes
-        return tuple(self._view(outcome, explanations) for outcome in chosen)
+        views = []
+        for done, outcome in enumerate(chosen, start=1):
+            views.append(self._view(outcome, explanations))
+            progress(done, len(chosen))
+        return tuple(views)
 
     def _view(self, outcome: Outcome, explanations: dict[object, UnschedulableView]) -> PodView:
         planned = outcome.planned
         unschedulable = None
         if outcome.waiting and outcome.candidate is not None:
-            key = (planned.pinned, id(outcome.admission))
+            key = _likeness(outcome)
             if key not in explanations:
                 explanations[key] = explain(planned, outcome.candidate, self.world)
             unschedulable = explanations[key]
@@ -191,12 +251,18 @@ class Simulation:
         )
 
 
+def _likeness(outcome: Outcome) -> object:
+    """Equal for pods that differ in nothing but their name: pods judged as one share the verdict."""
+    return outcome.planned.pinned, id(outcome.admission)
+
+
 def _placement(outcome: Outcome) -> PlacementView | None:
     if outcome.node is None or outcome.candidate is None:
         return None
     request = outcome.candidate.request
     resources = dict(sorted(request.demand.slots.items())) if request is not None else {}
-    return PlacementView(node=outcome.node, resources=resources, score=_BEST_SCORE if resources else 0)
+    scored = request is not None and not outcome.candidate.pod.spec.node_name
+    return PlacementView(node=outcome.node, resources=resources, score=_BEST_SCORE if scored else 0)
 
 
 def _ungated(pod: Pod) -> Pod:
@@ -204,18 +270,8 @@ def _ungated(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, gates=gates))
 
 
-def _notes(planned: PlannedPod, pod: Pod) -> tuple[str, ...]:
-    notes = list(planned.notes)
-    notes.extend(f"{name} are not modelled" for name in pod.spec.unmodelled)
-    if pod.spec.node_name:
-        notes.append("spec.nodeName goes round the scheduler: no filter was asked")
-    if pod.spec.scheduler_name != "default-scheduler":
-        notes.append(f"scheduler {pod.spec.scheduler_name} is simulated as if it were the default one")
-    return tuple(notes)
-
-
-def _fingerprint(planned: PlannedPod) -> bytes:
-    """The pod without its name, as bytes that are equal for equal trees."""
+def _fingerprint(planned: PlannedPod) -> str:
+    """The pod without its name, as text that is equal for equal trees."""
     metadata = planned.tree.get("metadata")
     kept = {key: value for key, value in metadata.items() if key != "name"} if isinstance(metadata, dict) else None
-    return msgspec.json.encode([planned.manifest.namespace, kept, planned.tree.get("spec")], order="sorted")
+    return json.dumps([planned.manifest.namespace, kept, planned.tree.get("spec")], sort_keys=True)

@@ -1,17 +1,18 @@
 """What a pod could wait for: the fewest running pods of one node whose end would make room."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import combinations
 from typing import Final
 
 from gpusched.core.codes import Reason
-from gpusched.core.demand import native_requests
 from gpusched.core.pod import Pod
 from gpusched.native.ledger import pod_key
+from gpusched.native.node import BoundPod
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.world import World
-from gpusched.state.events import Gone, Kind, Upsert, key_of
+from gpusched.state.events import key_of
 from gpusched.state.node_state import NodeState
 
 #: Shortages that pass when a pod ends.
@@ -23,7 +24,8 @@ _SETS: Final = 80
 
 def release_that_fits(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World) -> str | None:
     """The pods to wait for, such as `pod team-a/nb-3 on t4-02 holds it`; None when none would help."""
-    states = [state for reason in _PASSING for state in by_reason.get(reason, ())][:_NODES]
+    short = [state for reason in _PASSING for state in by_reason.get(reason, ())]
+    states = [state for state in short if _large_enough(state, candidate)][:_NODES]
     best: tuple[Pod, ...] | None = None
     where = ""
     for state in states:
@@ -33,32 +35,52 @@ def release_that_fits(candidate: Candidate, by_reason: Mapping[Reason, list[Node
     return _text(best, where) if best is not None else None
 
 
+def _large_enough(state: NodeState, candidate: Candidate) -> bool:
+    """Whether the node, if it were empty, had what the pod requests."""
+    offered = state.node.object.allocatable
+    asked = candidate.requests.items()
+    return all(offered.get(name, 0) >= amount or name in state.node.dra_resources for name, amount in asked)
+
+
 def _smallest(candidate: Candidate, state: NodeState, world: World) -> tuple[Pod, ...] | None:
-    pods = [bound.pod for bound in world.ledger.node(state.node.name).bound.values()]
-    pods.sort(key=lambda pod: (pod.spec.priority, pod.namespace, pod.name))
-    for tried, group in enumerate(_groups(pods)):
+    ending = [bound for bound in world.ledger.node(state.node.name).bound.values() if _may_end(bound.pod)]
+    asked = candidate.request.demand.slots if candidate.request is not None else {}
+    ending.sort(key=lambda bound: (asked.keys().isdisjoint(bound.requests), _order(bound.pod)))
+    for tried, group in enumerate(_groups(ending)):
         if tried >= _SETS:
             return None
-        if _fits_without(candidate, state, group, world):
-            return group
+        with _without(group, state.node.name, world):
+            fits = verdict(candidate, state, world) is None
+        if fits:
+            return tuple(bound.pod for bound in group)
     return None
 
 
-def _groups(pods: list[Pod]) -> Iterator[tuple[Pod, ...]]:
-    for size in range(1, len(pods) + 1):
-        yield from combinations(pods, size)
+def _may_end(pod: Pod) -> bool:
+    """Pods of DaemonSets and static pods stay for as long as their node does."""
+    return not pod.mirror and (pod.owner is None or pod.owner.kind not in {"DaemonSet", "Node"})
 
 
-def _fits_without(candidate: Candidate, state: NodeState, group: tuple[Pod, ...], world: World) -> bool:
-    """Take the pods out of the books, ask, and put them back."""
-    for pod in group:
-        world.ledger.remove(pod_key(pod))
-        world.cluster.apply(Gone(Kind.POD, key_of(pod)))
-    fits = verdict(candidate, state, world) is None
-    for pod in group:
-        world.ledger.add(pod, native_requests(pod), state.node.name)
-        world.cluster.apply(Upsert(pod))
-    return fits
+def _order(pod: Pod) -> tuple[int, str, str]:
+    return pod.spec.priority, pod.namespace, pod.name
+
+
+def _groups(ending: list[BoundPod]) -> Iterator[tuple[BoundPod, ...]]:
+    for size in range(1, len(ending) + 1):
+        yield from combinations(ending, size)
+
+
+@contextmanager
+def _without(group: tuple[BoundPod, ...], node_name: str, world: World) -> Iterator[None]:
+    """Both books without these pods of a node; put back at the end, whatever happens."""
+    with world.cluster.without([key_of(bound.pod) for bound in group]):
+        try:
+            for bound in group:
+                world.ledger.remove(pod_key(bound.pod))
+            yield
+        finally:
+            for bound in group:
+                world.ledger.add(bound.pod, bound.requests, node_name)
 
 
 def _text(group: tuple[Pod, ...], node: str) -> str:

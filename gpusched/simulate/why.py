@@ -8,13 +8,14 @@ import msgspec
 from gpusched.admission.admission import Admission
 from gpusched.core.demand import demand
 from gpusched.core.fault import Fault
-from gpusched.core.names import QUOTA_GATE
-from gpusched.core.pod import Pod
+from gpusched.core.fingerprint import fingerprint
+from gpusched.core.names import LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION, QUOTA_GATE
+from gpusched.core.pod import Pod, PodSpec
 from gpusched.core.quantity import format_mib
 from gpusched.core.read_pod import read_pod
 from gpusched.placement.quota import position
 from gpusched.simulate.admit import Candidate, candidate_of
-from gpusched.simulate.expand import PlannedPod
+from gpusched.simulate.expand import PlannedPod, bare_pod
 from gpusched.simulate.explain import Explanation, explain_fully
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.result import PlacementView, PodView, admission_view
@@ -27,6 +28,8 @@ _KIND_NAMES: Final = {
     "po": "pod", "deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "rs": "replicaset",
     "rc": "replicationcontroller", "cj": "cronjob",
 }  # fmt: skip
+#: Kinds whose pods belong to objects of another kind that they make.
+_BETWEEN: Final = {"deployment": "ReplicaSet", "cronjob": "Job"}
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -47,14 +50,12 @@ class Why(msgspec.Struct, frozen=True):
     history: str = ""
 
 
-def parse_target(text: str, kinds: Iterable[str]) -> Target:
-    """`name`, `namespace/name` or `TYPE/name`; a first part is a type when some object is of that kind."""
+def parse_target(text: str) -> tuple[Target, ...]:
+    """`name`, `namespace/name` or `TYPE/name`: what it may mean, the likeliest first."""
     first, slash, rest = text.partition("/")
     if not slash:
-        return Target("", "", text)
-    kind = _kind(first)
-    known = {name.lower() for name in kinds} | {"pod"}
-    return Target(kind, "", rest) if kind in known else Target("", first, rest)
+        return (Target("", "", text),)
+    return Target(_kind(first), "", rest), Target("", first, rest)
 
 
 def _kind(text: str) -> str:
@@ -105,8 +106,10 @@ def _stands_for(manifest: Manifest, target: Target) -> bool:
     if target.kind not in {"", "pod"}:
         owner = read_pod(manifest.tree, []).owner
         owned = owner is not None and owner.kind.lower() == target.kind and owner.name == target.name
-        through_set = owner is not None and target.kind == "deployment" and owner.kind == "ReplicaSet"
-        return owned or (through_set and owner is not None and owner.name.rpartition("-")[0] == target.name)
+        # The object between the two has the name of the outer one and a suffix; only pods need be in a dump.
+        between = _BETWEEN.get(target.kind)
+        through = owner is not None and owner.kind == between and owner.name.rpartition("-")[0] == target.name
+        return owned or through
     return manifest.name == target.name
 
 
@@ -116,11 +119,10 @@ def why_standing(manifest: Manifest, world: World) -> Why:
     pod = read_pod(manifest.tree, faults)
     resolution = world.cluster.resolution(pod.namespace, pod.annotations)
     asked = demand(pod, world.cluster.resources, resolution.own.claim_mib)
-    candidate = candidate_of(pod, pod.spec, asked, world)
-    owner = f"{pod.owner.kind}/{pod.owner.name}" if pod.owner else None
-    planned = PlannedPod(manifest, pod.name, manifest.tree, owner, pod.owner.kind if pod.owner else "")
+    candidate = candidate_of(pod, _as_written(pod), asked, world)
+    planned = bare_pod(manifest)
     view = PodView(
-        namespace=pod.namespace, name=pod.name, owner=owner, source=manifest.source,
+        namespace=pod.namespace, name=pod.name, owner=planned.owner, source=manifest.source,
         admission=admission_view(Admission()),
     )  # fmt: skip
     text = _demand_text(candidate)
@@ -135,7 +137,30 @@ def why_standing(manifest: Manifest, world: World) -> Why:
     explanation = explain_fully(planned, candidate, world)
     if not explanation.view.reasons and world.cluster.nodes:
         return Why(view=view, demand=text, history="some node takes it now: kube-scheduler should place it soon")
-    return Why(view=msgspec.structs.replace(view, unschedulable=explanation.view), demand=text, explanation=explanation)
+    return Why(
+        view=msgspec.structs.replace(view, unschedulable=explanation.view),
+        demand=text,
+        explanation=explanation,
+        history=_outdated(pod, candidate),
+    )
+
+
+def _as_written(pod: Pod) -> PodSpec:
+    """The spec without lowered affinity. What of it was the user's own cannot be told any more and goes with it."""
+    if LOWERED_ANNOTATION not in pod.annotations:
+        return pod.spec
+    return msgspec.structs.replace(pod.spec, node_affinity=None)
+
+
+def _outdated(pod: Pod, candidate: Candidate) -> str:
+    """Affinity stays as it was lowered: a policy that has changed since does not reach the pod."""
+    lowered = pod.annotations.get(POLICY_HASH_ANNOTATION)
+    if candidate.request is None or lowered is None:
+        return ""
+    if lowered == fingerprint(candidate.request.resolution.constraints):
+        return ""
+    rules = pod.annotations.get(LOWERED_ANNOTATION, "")
+    return f"it was created under an older policy ({rules}): recreate it, so that the policy of today holds"
 
 
 def _demand_text(candidate: Candidate) -> str:

@@ -9,11 +9,6 @@ from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.simulate.world import World
 
 
-def has_templates(manifest: Manifest) -> bool:
-    """Whether the kind is one with pods, as far as the table of kinds knows."""
-    return templates_of(manifest.tree, []) is not None
-
-
 def judge_templates(manifest: Manifest, world: World, faults: list[InputFault] | None = None) -> Admission:
     """One answer for the object. With `faults`, what cannot be read in it is reported there."""
     cluster = world.cluster

@@ -3,7 +3,9 @@
 Everything here is synchronous: a decision that reads and then writes cannot be interleaved by another one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
 from typing import Final
 
 import msgspec
@@ -24,10 +26,10 @@ from gpusched.policy.resolve import resolve
 from gpusched.state.events import Event, Gone, Kind, NamespaceObject, Replace, Seen, Upsert, key_of
 from gpusched.state.gather import gather, pool_kind
 from gpusched.state.node_state import NodeState
-from gpusched.state.pods import PodBooks, PodRecord
+from gpusched.state.pods import PodBooks, PodRecord, line_order
 
-#: Resolutions kept in memory; beyond this the memory starts anew (annotations are user input, so it must be bounded).
-_MEMO_LIMIT: Final = 10_000
+#: Resolutions and shared texts kept in memory; beyond this the memory starts anew, since both come from users.
+_MEMO_LIMIT: Final = 50_000
 
 
 class NamespaceState:
@@ -62,6 +64,8 @@ class Cluster:
         self._objects: dict[Kind, dict[str, Seen]] = {kind: {} for kind in Kind}
         self._namespaces: dict[str, NamespaceState] = {}
         self._kinds: dict[object, int] = {}
+        self._numbers = count()
+        self._texts: dict[str, str] = {}
         self._facts: ClusterFacts | None = None
         self._resolutions: dict[tuple[object, ...], Resolution] = {}
 
@@ -92,12 +96,26 @@ class Cluster:
         self.books.release(key)
         self.generation += 1
 
+    @contextmanager
+    def without(self, keys: Iterable[str]) -> Iterator[None]:
+        """For what-if questions: the state as if these pods were gone, put back at the end."""
+        try:
+            with self.books.without(keys):
+                self.generation += 1
+                yield
+        finally:
+            self.generation += 1
+
     # Reading
 
     @property
     def pods(self) -> Mapping[str, PodRecord]:
         """GPU pods that are not finished, by key (UID)."""
         return self.books.records
+
+    def node_of(self, key: str) -> str | None:
+        """The node that a pod is bound to or was promised; None when there is none."""
+        return self.books.node_of(key)
 
     def namespace(self, name: str) -> NamespaceState:
         """What is known of a namespace; without a Namespace object it has no labels and no policy."""
@@ -153,9 +171,12 @@ class Cluster:
         return self.books.quota_use(namespace, without=without)
 
     def gated(self) -> list[PodRecord]:
-        """Pods that still carry the quota gate, oldest first within a priority, highest priority first."""
+        """Pods that still carry the quota gate, oldest first within a priority, highest priority first.
+
+        A pod that no API server has given a time of creation is the youngest.
+        """
         waiting = (record for record in self.pods.values() if QUOTA_GATE in record.pod.spec.gates)
-        return sorted(waiting, key=lambda record: (-record.pod.spec.priority, record.pod.created, record.sequence))
+        return sorted(waiting, key=line_order)
 
     # Internals
 
@@ -170,8 +191,9 @@ class Cluster:
             return
         match seen:
             case NodeObject():
-                self._objects[Kind.NODE][seen.name] = seen
-                self._set_node(seen)
+                shared = self._with_shared_texts(seen)
+                self._objects[Kind.NODE][seen.name] = shared
+                self._set_node(shared)
             case NamespaceObject():
                 self._objects[Kind.NAMESPACE][seen.name] = seen
                 self._namespaces[seen.name] = NamespaceState(
@@ -206,18 +228,34 @@ class Cluster:
         self._facts = None
         self._resolutions.clear()
 
+    def _with_shared_texts(self, seen: NodeObject) -> NodeObject:
+        """The node with texts that other nodes have too held in memory once: labels are most of what a node weighs."""
+        if len(self._texts) >= _MEMO_LIMIT:
+            # Some labels change by the minute (time stamps): what is remembered must not grow with time.
+            self._texts.clear()
+        share = self._texts.setdefault
+        labels = {share(key, key): share(value, value) for key, value in seen.labels.items()}
+        amounts = {share(name, name): amount for name, amount in seen.allocatable.items()}
+        capacity = {share(name, name): amount for name, amount in seen.capacity.items()}
+        return msgspec.structs.replace(seen, labels=labels, allocatable=amounts, capacity=capacity)
+
     def _set_node(self, seen: NodeObject) -> None:
         dra = served_resources(seen.name, self._device_classes(), self._slices())
         node = inventory(seen, self.resources, dra)
         if self._label_nodes:
             node = _labelled(node)
         identity = (tuple(pool_kind(pool) for pool in node.pools), node.dialects, node.dra_resources)
-        kind = self._kinds.setdefault(identity, len(self._kinds))
+        kind = self._kind_of(identity)
         state = self.nodes.get(seen.name)
         if state is None:
             state = self.nodes[seen.name] = NodeState(node, kind)
             self.books.settle(seen.name)
         state.set_node(node, kind)
+
+    def _kind_of(self, identity: object) -> int:
+        if len(self._kinds) >= _MEMO_LIMIT:
+            self._kinds.clear()
+        return self._kinds.setdefault(identity, next(self._numbers))
 
     def _refresh_nodes(self) -> None:
         for seen in self._objects[Kind.NODE].values():

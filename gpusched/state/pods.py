@@ -1,5 +1,7 @@
 """The books of GPU pods: which node they hold, what is promised to them, and what their namespaces use."""
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,7 +35,7 @@ class PodBooks:
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
         self.records: dict[str, PodRecord] = {}
-        self._reserved: dict[str, tuple[str, Holder]] = {}
+        self._reserved: dict[str, Holder] = {}
         self._by_node: dict[str, dict[str, Holder]] = {}
         self._node_of: dict[str, str] = {}
         self._by_namespace: dict[str, dict[str, None]] = {}
@@ -59,24 +61,57 @@ class PodBooks:
 
     def forget(self, key: str) -> None:
         """Drop a pod that is finished or gone, with any promise to it."""
-        record = self.records.pop(key, None)
-        self._reserved.pop(key, None)
+        record, holder = self.records.pop(key, None), self._reserved.pop(key, None)
         self._unplace(key)
-        if record is not None:
-            keys = self._by_namespace[record.pod.namespace]
-            keys.pop(key, None)
-            if not keys:
-                del self._by_namespace[record.pod.namespace]
+        namespace = record.pod.namespace if record is not None else holder.namespace if holder is not None else None
+        if namespace is not None:
+            self._leave(namespace, key)
 
     def reserve(self, node_name: str, key: str, holder: Holder) -> None:
-        """Promise a node to a pod not yet seen bound."""
-        self._reserved[key] = (node_name, holder)
+        """Promise a node to a pod. One that was seen bound keeps its own place and needs no promise."""
+        record = self.records.get(key)
+        if record is not None and record.pod.spec.node_name:
+            return
+        self._reserved[key] = holder
+        self._by_namespace.setdefault(holder.namespace, {})[key] = None
         self._place(key, node_name, holder)
 
     def release(self, key: str) -> None:
         """Take back a promise. A second release is nothing."""
-        if self._reserved.pop(key, None) is not None:
-            self._unplace(key)
+        holder = self._reserved.pop(key, None)
+        if holder is None:
+            return
+        self._unplace(key)
+        if key not in self.records:
+            self._leave(holder.namespace, key)
+
+    @contextmanager
+    def without(self, keys: Iterable[str]) -> Iterator[None]:
+        """The books as if these pods were gone; everything stands as before at the end, whatever happens meanwhile."""
+        taken: list[tuple[str, PodRecord | None, Holder | None, str | None]] = []
+        for key in keys:
+            record, holder, node_name = self.records.get(key), self._reserved.get(key), self._node_of.get(key)
+            if record is not None or holder is not None:
+                taken.append((key, record, holder, node_name))
+                self.forget(key)
+        try:
+            yield
+        finally:
+            for key, record, holder, node_name in taken:
+                self._restore(key, record, holder, node_name)
+
+    def _restore(self, key: str, record: PodRecord | None, reserved: Holder | None, node_name: str | None) -> None:
+        if record is not None:
+            self.records[key] = record
+            self._by_namespace.setdefault(record.pod.namespace, {})[key] = None
+        if reserved is not None and node_name is not None:
+            self.reserve(node_name, key, reserved)
+        elif record is not None and node_name is not None:
+            self._place(key, node_name, _holder(record.pod, record.demand))
+
+    def node_of(self, key: str) -> str | None:
+        """The node that a pod is bound to or was promised."""
+        return self._node_of.get(key)
 
     def settle(self, node_name: str) -> None:
         """Give a node that was just seen the holders that were known before it."""
@@ -85,34 +120,62 @@ class PodBooks:
             state.hold(key, holder)
 
     def quota_use(self, namespace: str, *, without: str = "") -> QuotaUse:
-        """Slots and memory that a namespace holds: bound pods, promises, and pods that wait without the quota gate."""
+        """Slots and memory that a namespace holds: bound pods, promises, and pods that wait without the quota gate.
+
+        With `without` (the pod that asks), waiting pods behind it in the line do not count: two pods that both wait
+        for the last slot would otherwise refuse each other for ever.
+        """
+        asker = self.records.get(without)
         families: dict[str, int] = {}
         unknown = memory = unknown_memory = 0
         for key in self._by_namespace.get(namespace, {}):
-            record = self.records[key]
-            node_name = self._node_of.get(key)
-            if key == without or (node_name is None and QUOTA_GATE in record.pod.spec.gates):
+            if key == without or self._waits_gated(key) or self._waits_behind(key, asker):
                 continue
+            slots_asked, claim = self._asked(key)
+            node_name = self._node_of.get(key)
             state = self._cluster.nodes.get(node_name) if node_name else None
-            for resource, slots in record.demand.slots.items():
-                family, slot_memory = self._family(record, resource, state.node if state else None)
+            for resource, slots in slots_asked.items():
+                family, slot_memory = self._family(key, resource, state.node if state else None)
                 if family is None:
                     unknown += slots
                 else:
                     families[family] = families.get(family, 0) + slots
-                part = record.demand.claim_mib if record.demand.claim_mib is not None else slot_memory
+                part = claim if claim is not None else slot_memory
                 memory += (part or 0) * slots
                 unknown_memory += slots if part is None else 0
         return QuotaUse(families=families, unknown=unknown, memory_mib=memory, unknown_memory=unknown_memory)
 
-    def _family(self, record: PodRecord, resource: str, node: Node | None) -> tuple[str | None, int | None]:
+    def _waits_gated(self, key: str) -> bool:
+        return key not in self._node_of and QUOTA_GATE in self.records[key].pod.spec.gates
+
+    def _waits_behind(self, key: str, asker: PodRecord | None) -> bool:
+        return asker is not None and key not in self._node_of and line_order(self.records[key]) > line_order(asker)
+
+    def _asked(self, key: str) -> tuple[Mapping[str, int], int | None]:
+        """Slots per resource and the claim per slot, of a pod seen or only promised a node."""
+        record = self.records.get(key)
+        if record is not None:
+            return record.demand.slots, record.demand.claim_mib
+        holder = self._reserved[key]
+        return holder.slots, holder.claim_mib
+
+    def _family(self, key: str, resource: str, node: Node | None) -> tuple[str | None, int | None]:
         """Family and slot memory of what a pod holds; of a pod not placed yet, the one family it may have."""
         pool = node.pool(resource) if node is not None else None
         if pool is not None:
             return pool.family, pool.slot_memory_mib
+        record = self.records.get(key)
+        if record is None:
+            return None, None
         pod = record.pod
         families = self._cluster.resolution(pod.namespace, pod.annotations).constraints.families
         return (families[0] if families is not None and len(families) == 1 else None), None
+
+    def _leave(self, namespace: str, key: str) -> None:
+        keys = self._by_namespace.get(namespace, {})
+        keys.pop(key, None)
+        if not keys:
+            self._by_namespace.pop(namespace, None)
 
     def _place(self, key: str, node_name: str, holder: Holder) -> None:
         if self._node_of.get(key, node_name) != node_name:
@@ -146,3 +209,9 @@ def _holder(pod: Pod, asked: Demand) -> Holder:
         priority=pod.spec.priority,
         deleting=pod.deleting,
     )
+
+
+def line_order(record: PodRecord) -> tuple[int, bool, str, int]:
+    """Where a pod stands in line: higher priority, then older; one that no API server has given a time is youngest."""
+    pod = record.pod
+    return -pod.spec.priority, not pod.created, pod.created, record.sequence

@@ -1,6 +1,6 @@
 """The KubeSchedulerConfiguration stanza that makes kube-scheduler call gpusched (kubescheduler.config.k8s.io/v1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -11,7 +11,7 @@ from gpusched.policy.model import Config
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
-_AMD_COMPUTE: Final = ("spx", "dpx", "qpx", "cpx")
+_AMD_COMPUTE: Final = ("spx", "dpx", "tpx", "qpx", "cpx")
 _AMD_MEMORY: Final = ("nps1", "nps2", "nps4", "nps8")
 
 
@@ -81,20 +81,35 @@ def merge(existing: Mapping[str, object], stanza: Mapping[str, object]) -> dict[
     extenders = existing.get("extenders")
     if extenders is not None and not isinstance(extenders, list):
         return "extenders must be a list"
-    others = [item for item in extenders or [] if not _same_address(item, stanza)]
-    problem = next((text for item in others if (text := _clash(item, stanza)) is not None), None)
-    return problem or {**existing, "extenders": [*others, dict(stanza)]}
+    listed = extenders or []
+    problem = next((text for item in listed if (text := _clash(item, stanza)) is not None), None)
+    return problem or {**existing, "extenders": _placed(listed, dict(stanza))}
+
+
+def _placed(listed: Sequence[object], stanza: dict[str, object]) -> list[object]:
+    """The list with the stanza where the first one at its address stood, at the end if there was none.
+
+    kube-scheduler calls extenders in their order, so the place may be meant.
+    """
+    place = next((index for index, item in enumerate(listed) if _same_address(item, stanza)), len(listed))
+    after = [item for item in listed[place:] if not _same_address(item, stanza)]
+    return [*listed[:place], stanza, *after]
 
 
 def _same_address(item: object, stanza: Mapping[str, object]) -> bool:
-    return isinstance(item, Mapping) and str(item.get("urlPrefix", "")).rstrip("/") == str(stanza["urlPrefix"]).rstrip(
-        "/"
-    )
+    return isinstance(item, Mapping) and _address(item) == _address(stanza)
+
+
+def _address(extender: Mapping[str, object]) -> str:
+    # kube-scheduler trims the slashes too before it appends the verb.
+    return str(extender.get("urlPrefix", "")).rstrip("/")
 
 
 def _clash(item: object, stanza: Mapping[str, object]) -> str | None:
     if not isinstance(item, Mapping):
         return "every extender must be a mapping"
+    if _same_address(item, stanza):
+        return None
     where = f"extender {item.get('urlPrefix')}"
     if item.get("bindVerb") and stanza.get("bindVerb"):
         return f"{where} has a bindVerb too: kube-scheduler allows one extender that binds"
@@ -104,8 +119,5 @@ def _clash(item: object, stanza: Mapping[str, object]) -> str | None:
 
 def _managed(item: Mapping[str, object]) -> set[str]:
     listed = item.get("managedResources")
-    return (
-        {str(entry.get("name")) for entry in listed if isinstance(entry, Mapping)}
-        if isinstance(listed, list)
-        else set()
-    )
+    entries = listed if isinstance(listed, list) else []
+    return {str(entry.get("name")) for entry in entries if isinstance(entry, Mapping)}

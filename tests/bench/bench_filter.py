@@ -1,8 +1,9 @@
 """Time of one filter call over 5,000 nodes, as a multiple of a plain loop, and the memory that the nodes' records take.
 
 Run: python -m tests.bench.bench_filter. The loop looks every name up in a dict and appends it to a list. Nothing is
-kept from one call to the next, and names are new strings for each call, as they come off the wire. The exit status is
-1 when a bound does not hold.
+kept from one call to the next, and names are new strings for each call, as they come off the wire. A node selector
+costs one more look-up, in the labels of each node, and has a bound of its own. The exit status is 1 when a bound does
+not hold.
 """
 
 import gc
@@ -10,7 +11,6 @@ import json
 import sys
 import tracemalloc
 from collections.abc import Callable, Sequence
-from statistics import median
 from time import perf_counter
 
 from gpusched.placement.filter import filter_nodes
@@ -21,7 +21,7 @@ from tests.build import Tree, a100_node, h100_node, namespace, node, pod, t4_nod
 from tests.placement.scene import ask, cluster_of, own, running, see
 
 NODES, ROUNDS = 5000, 60
-MOST_TIMES, MOST_MIB = 4.0, 30.0
+MOST_TIMES, MOST_TIMES_BY_LABELS, MOST_MIB = 4.0, 7.0, 30.0
 POLICY = {"families": "hopper, ampere, turing", "min_cuda_version": "12.2"}
 CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "no policy": ({}, {}),
@@ -69,14 +69,14 @@ def plain(names: Sequence[str], nodes: dict[str, NodeState]) -> list[str]:
 
 
 def microseconds(work: Callable[[Sequence[str]], object], wire: str) -> float:
-    """Median time of the work on freshly decoded names."""
+    """Least time of the work on freshly decoded names: what other programs add to it is no part of it."""
     times = []
     for _ in range(ROUNDS):
         names = json.loads(wire)
         started = perf_counter()
         work(names)
         times.append(perf_counter() - started)
-    return median(times) * 1e6
+    return min(times) * 1e6
 
 
 def times_plain(cluster: Cluster, request: Request) -> float:
@@ -103,14 +103,15 @@ def records_mib() -> float:
 
 def main() -> int:
     """Print one line per case; exit status."""
-    worst = 0.0
+    missed = False
     for name, (policy, annotations) in CASES.items():
         cluster = occupied(policy)
-        worst = max(worst, times_plain(cluster, ask(cluster, pod(annotations=annotations))))
-        print(f"  {name}")
+        bound = MOST_TIMES_BY_LABELS if "node_selector" in policy else MOST_TIMES
+        missed |= times_plain(cluster, ask(cluster, pod(annotations=annotations))) > bound
+        print(f", at most {bound:.0f}: {name}")
     memory = records_mib()
     print(f"  {NODES} node records {memory:.1f} MiB, at most {MOST_MIB:.0f}")
-    return int(worst > MOST_TIMES or memory > MOST_MIB)
+    return int(missed or memory > MOST_MIB)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from gpusched.wire.answers import answer_filter, answer_prioritize
 from tests.build import Tree
 from webhook.review import answer_review
 
-NVIDIA_CLASS: Mapping[str, object] = {
+NVIDIA_CLASS: Tree = {
     "apiVersion": "node.k8s.io/v1",
     "kind": "RuntimeClass",
     "metadata": {"name": "nvidia"},
@@ -107,7 +107,7 @@ def review(tree: Mapping[str, Any], cluster: Cluster, *, old: Tree | None = None
         "oldObject": old,
     }
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    answer = json.loads(answer_review(json.dumps(body).encode(), cluster))["response"]
+    answer = json.loads(answer_review(json.dumps(body).encode(), cluster, mutating=True))["response"]
     assert answer["uid"] == "705ab4f5"
     return Review(
         allowed=answer["allowed"],

@@ -56,3 +56,28 @@ def test_colour_takes_no_room() -> None:
 
 def test_cells_cannot_steer_the_terminal() -> None:
     assert render(["POD"], [["a\x1b[2J\nb"]]) == "POD\na\\x1b[2J b\n"
+
+
+def test_sentences_stand_beside_short_names() -> None:
+    assert render(["POD", "WHY"], [["a", "no node fits"]], sentences=True) == "POD  WHY\na    no node fits\n"
+
+
+def test_sentences_stand_under_long_names() -> None:
+    rows: list[list[str | Cell]] = [
+        ["inference-of-a-language-model-0", "refused", Cell("it asks for more than any node has", Colour.BAD)],
+        [" ", " ", "and another thing"],
+        ["short", "placed", ""],
+    ]
+    assert render(["POD", "RESULT", "WHY"], rows, width=60, sentences=True, style=Style(enabled=True)) == (
+        "\x1b[1mPOD\x1b[0m                              \x1b[1mRESULT\x1b[0m\n"
+        "inference-of-a-language-model-0  refused\n"
+        "    \x1b[31mit asks for more than any node has\x1b[0m\n"
+        "    and another thing\n"
+        "short                            placed\n"
+    )
+
+
+@pytest.mark.parametrize("width", [20, 60, 100])
+def test_sentences_are_no_wider_than_the_page(width: int) -> None:
+    rows = [["x" * 300, LONG], ["日" * 90, "é" * 120], ["1", ""]]
+    assert max(map(width_of, render(["A", "B"], rows, width=width, sentences=True).splitlines())) <= width

@@ -20,6 +20,7 @@ NOTHING: frozenset[str] = frozenset()
         ("amd.com/cpx_nps4", "amd"),
         ("amd.com/spx_nps1", "amd"),
         ("gpu.intel.com/i915", "intel"),
+        ("gpu.intel.com/dxg", "intel"),
         ("gpu.intel.com/xe", "intel"),
         ("nvidia.com/gpumem", None),
         ("nvidia.com/gpumem-percentage", None),

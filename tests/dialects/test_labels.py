@@ -46,8 +46,9 @@ def test_pools_without_slots_have_no_say() -> None:
     assert written["gpusched.io/sharing"] == "mig"
 
 
-def test_what_is_no_label_value_is_left_out() -> None:
-    assert gpusched_labels(survey({"gpu.product": "x" * 64})) == {"gpusched.io/vendor": "nvidia"}
+def test_what_is_no_label_value_leaves_the_node_to_the_extender() -> None:
+    expected = {"gpusched.io/vendor": "nvidia", "gpusched.io/mixed": "true"}
+    assert gpusched_labels(survey({"gpu.product": "x" * 64})) == expected
 
 
 def test_keys() -> None:

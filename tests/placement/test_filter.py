@@ -76,6 +76,16 @@ def test_a_promise_counts_at_once() -> None:
     assert {late.refused[name] for name in ("h0", "h1", "h2", "h3")} == {Reason.FREE_REPLICAS}
 
 
+def test_a_pod_does_not_compete_with_what_it_was_promised() -> None:
+    cluster = fleet(namespace("team-a", families="hopper"))
+    request = ask(cluster, pod("p", gpus=cluster.nodes["h0"].node.pools[0].slots))
+    promise(cluster, "h0", request)
+    answer = filter_nodes(request, NAMES, cluster)
+    assert "h0" in answer.fits
+    assert answer.fits == [name for name in NAMES if name in answer.fits]
+    assert filter_nodes(ask(cluster, pod("other")), ["h0"], cluster).refused == {"h0": Reason.FREE_REPLICAS}
+
+
 def test_the_answer_is_that_of_single_nodes() -> None:
     policy = namespace("team-a", families="hopper, turing", quota="hopper=5")
     cluster = fleet(policy, running("r", "h1"), running("s", "t0", annotations=own(gpu_memory="9Gi")))

@@ -1,5 +1,7 @@
 """Pods that none of the nodes of today could ever serve, even when empty."""
 
+from typing import Final
+
 from gpusched.admission.admission import Context
 from gpusched.admission.messages import quoted
 from gpusched.admission.rules.objection import Force, Objection
@@ -10,6 +12,8 @@ from gpusched.core.node import Node
 from gpusched.core.pod import Pod
 from gpusched.core.pool import Sharing
 
+_RULES: Final = "no present node with such GPUs meets the rules of pod and namespace"
+
 
 def no_node(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
     """Warn when the cluster is known and no node fits. Taints, other resources and usage are not looked at."""
@@ -17,7 +21,7 @@ def no_node(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
         return ()
     if any(_could_serve(node, demand, ctx) for node in eligible_nodes(pod, ctx)):
         return ()
-    why = _shortage(demand, ctx) or "no present node with such GPUs meets the rules of pod and namespace"
+    why = _shortage(demand, ctx) or _unmatched(pod, ctx) or _RULES
     return (Objection(Code.NO_NODE, f"{why}. Autoscaled nodes may.", f"{why}.", Force.ADVICE),)
 
 
@@ -45,4 +49,12 @@ def _shortage(demand: Demand, ctx: Context) -> str | None:
             return f"no present node offers {quoted(resource)}"
         if most < slots:
             return f"no present node has {quoted(resource)}: {slots}; the largest has {most}"
+    return None
+
+
+def _unmatched(pod: Pod, ctx: Context) -> str | None:
+    """An entry of the pod's node selector that no node has, whatever its GPUs."""
+    for key, value in sorted(pod.spec.node_selector.items()):
+        if all(node.object.labels.get(key) != value for node in ctx.facts.nodes):
+            return f"no present node is labelled {quoted(key)}={quoted(value)}"
     return None

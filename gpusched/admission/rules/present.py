@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from gpusched.admission.admission import Context
+from gpusched.core.names import PREFIX
 from gpusched.core.node import Node
-from gpusched.core.pod import Pod
+from gpusched.core.pod import Pod, PodSpec
 from gpusched.core.pool import Pool
+from gpusched.core.selector import NodeTerm
 from gpusched.native.affinity import node_affinity_reason
 
 
@@ -15,7 +19,7 @@ def eligible_nodes(pod: Pod, ctx: Context) -> tuple[Node, ...]:
     return tuple(
         node
         for node in ctx.facts.nodes
-        if node_affinity_reason(pod.spec, node.object) is None
+        if node_affinity_reason(_judged_by(pod.spec, node), node.object) is None
         and constraints.reason_against_labels(node.object.labels) is None
     )
 
@@ -27,6 +31,24 @@ def serving_pools(pod: Pod, resource: str, ctx: Context) -> tuple[Pool, ...]:
         for pool in _pools(eligible_nodes(pod, ctx), resource)
         if ctx.resolution.constraints.reason_against(pool) is None
     )
+
+
+def _judged_by(spec: PodSpec, node: Node) -> PodSpec:
+    """The spec, without affinity to labels of gpusched where they are missing or about to change.
+
+    A pod that comes in again has been given such affinity; what it stands for is judged by the pools themselves.
+    """
+    settled = f"{PREFIX}vendor" in node.object.labels and all(pool.blocked is None for pool in node.pools)
+    if settled or spec.node_affinity is None:
+        return spec
+    terms = [(term, _of_others(term)) for term in spec.node_affinity]
+    emptied = any(other == NodeTerm() != term for term, other in terms)
+    others = None if emptied else tuple(other for _, other in terms)
+    return msgspec.structs.replace(spec, node_affinity=others)
+
+
+def _of_others(term: NodeTerm) -> NodeTerm:
+    return NodeTerm(tuple(part for part in term.expressions if not part.key.startswith(PREFIX)), term.fields)
 
 
 def _pools(nodes: tuple[Node, ...], resource: str) -> Iterator[Pool]:

@@ -8,6 +8,7 @@ from gpusched.core.codes import Reason
 from gpusched.core.node import Node
 from gpusched.core.pool import Sharing
 from tests.admission.judging import codes, facts_of, gpu_node, judged, lines
+from tests.admission.patching import mutated_pod
 from tests.build import container, pod
 
 _RULES = "no present node with such GPUs meets the rules of pod and namespace. Autoscaled nodes may."
@@ -40,7 +41,10 @@ def test_without_a_cluster_nothing_is_concluded() -> None:
 
 def test_the_pods_own_node_selector_counts() -> None:
     facts = facts_of(gpu_node(labels={"zone": "a"}))
-    assert codes(judged(pod(nodeSelector={"zone": "b"}), facts=facts)) == ([], ["gpu-no-node"])
+    assert lines(judged(pod(nodeSelector={"zone": "b"}), facts=facts)) == (
+        [],
+        ["gpu-no-node: no present node is labelled zone=b. Autoscaled nodes may."],
+    )
     assert codes(judged(pod(nodeSelector={"zone": "a"}), facts=facts)) == ([], [])
 
 
@@ -98,3 +102,15 @@ def test_any_word_on_family_product_or_memory_is_specific(annotations: dict[str,
 def test_a_node_selector_that_leaves_equal_gpus_is_specific() -> None:
     facts = facts_of(_H100, gpu_node("t", labels={"pool": "t4"}))
     assert codes(judged(pod(nodeSelector={"pool": "t4"}), facts=facts)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        gpu_node(labels={"gpusched.io/vendor": "nvidia"}, blocked=Reason.RECONFIGURING),
+        gpu_node(family="hopper"),
+    ],
+)
+def test_lowered_affinity_is_not_held_against_labels_that_are_not_settled(node: Node) -> None:
+    policy, facts = {"families": "hopper"}, facts_of(node)
+    assert codes(judged(mutated_pod(pod(), policy=policy, facts=facts), policy=policy, facts=facts)) == ([], [])

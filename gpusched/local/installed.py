@@ -1,0 +1,207 @@
+"""gpusched on a local control plane: installed from its own manifests, served by a process, called by the scheduler."""
+
+import base64
+import http.client
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import yaml
+
+from gpusched.core.resources import GpuResources
+from gpusched.local.control_plane import ControlPlane
+from gpusched.local.credentials import write_private
+from gpusched.local.ports import LOOPBACK, free_ports
+from gpusched.policy.config import parse_config
+from gpusched.wire.scheduler_config import Endpoint, extender_stanza, managed_resources, scheduler_config
+
+#: The name of the process among the control plane's children.
+SERVICE: Final = "gpusched"
+_START_SECONDS: Final = 60.0
+_ADMIN_SECONDS: Final = 5.0
+_Tree = dict[str, object]
+
+
+def manifests_folder() -> Path:
+    """Where the manifests are: in a checkout beside the package, in an installed one inside it."""
+    package = Path(__file__).resolve().parent.parent
+    beside = package.parent / "manifests"
+    return beside if (beside / "base").is_dir() else package / "_manifests"
+
+
+def documents(path: Path) -> list[_Tree]:
+    """The objects of a manifest file."""
+    return [tree for tree in yaml.safe_load_all(path.read_text(encoding="utf-8")) if tree]
+
+
+class Installed:
+    """gpusched installed and running, as a context manager over a control plane that is entered already.
+
+    `config` is a gpusched configuration as a tree. `arguments` go to `gpusched serve` as they are. With
+    `extender=False` kube-scheduler is left without the extender.
+    """
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        *,
+        config: Mapping[str, object] | None = None,
+        arguments: Sequence[str] = (),
+        extender: bool = True,
+    ) -> None:
+        self._plane = plane
+        self._config: _Tree = {"apiVersion": "gpusched.io/v1alpha1", "kind": "Config", **(config or {})}
+        self._arguments = list(arguments)
+        self._extender = extender
+        self._webhook_port, self._extender_port, self._admin_port = free_ports(3)
+        self._folder = plane.folder / f"gpusched-{self._admin_port}"
+
+    def __enter__(self) -> Self:
+        base = manifests_folder() / "base"
+        for name in ("namespace", "rbac", "config"):
+            self._plane.apply(documents(base / f"{name}.yaml"))
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self.configure({})
+        self.start()
+        self._plane.apply(self.webhooks())
+        self._plane.apply(documents(base / "policy.yaml"))
+        if self._extender:
+            self._plane.restart_scheduler(self.scheduler_configuration())
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if self._extender:
+            self._plane.restart_scheduler()
+        for tree in [*self.webhooks(), *documents(manifests_folder() / "base" / "policy.yaml")]:
+            plural = f"{str(tree['kind']).lower()}s".replace("policys", "policies")
+            name = _name(tree)
+            self._plane.request("DELETE", f"/apis/admissionregistration.k8s.io/v1/{plural}/{name}")
+        self.stop()
+
+    @property
+    def admin_url(self) -> str:
+        """URL of health, readiness and metrics."""
+        return f"http://{LOOPBACK}:{self._admin_port}"
+
+    @property
+    def webhook_url(self) -> str:
+        """URL of the webhook."""
+        return f"https://{LOOPBACK}:{self._webhook_port}"
+
+    @property
+    def certificates(self) -> Path:
+        """Folder of the certificates that `serve` issued for this run."""
+        return self._folder / "certs"
+
+    @property
+    def log(self) -> Path:
+        """What the service says."""
+        return self._plane.logs / f"{SERVICE}.log"
+
+    def configure(self, changes: Mapping[str, object]) -> None:
+        """Write the configuration file, with these top-level fields replaced; a running service reads it by itself."""
+        self._config = {**self._config, **changes}
+        write_private(self._folder / "config.yaml", yaml.safe_dump(self._config))
+
+    def start(self) -> None:
+        """Start the service and wait until it is ready, which includes that its caches are filled.
+
+        Raises:
+            LocalError: it died or did not get ready in time.
+
+        """
+        self._plane.spawn(SERVICE, self._command(), environment=_environment())
+        self._plane.wait_until(lambda: self.admin("/readyz")[0] == 200 or None, _START_SECONDS, "gpusched ready")
+
+    def stop(self) -> None:
+        """Stop the service with SIGTERM and wait for it."""
+        self._plane.stop(SERVICE)
+
+    def kill(self) -> None:
+        """Kill the service with SIGKILL."""
+        child = self._plane.children[SERVICE]
+        child.kill()
+        self._plane.stop(SERVICE)
+
+    def admin(self, path: str) -> tuple[int, str]:
+        """Status and body of a path of the admin port; status 0 when nobody answers."""
+        connection = http.client.HTTPConnection(LOOPBACK, self._admin_port, timeout=_ADMIN_SECONDS)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode("utf-8", "replace")
+        except (OSError, http.client.HTTPException) as error:
+            return 0, str(error)
+        finally:
+            connection.close()
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Sum of the samples of a metric whose labels include these; 0 when there is none."""
+        _, text = self.admin("/metrics")
+        return sum(
+            value for sample, value in _samples(text, name) if all(f'{k}="{v}"' in sample for k, v in labels.items())
+        )
+
+    def webhooks(self) -> list[_Tree]:
+        """The shipped webhook configurations, with the address and CA of this process in place of the Service."""
+        bundle = base64.b64encode((self.certificates / "ca.crt").read_bytes()).decode()
+        trees = documents(manifests_folder() / "base" / "webhooks.yaml")
+        for tree in trees:
+            hooks = tree["webhooks"]
+            for hook in hooks if isinstance(hooks, list) else []:
+                path = hook["clientConfig"]["service"]["path"]
+                hook["clientConfig"] = {"url": f"{self.webhook_url}{path}", "caBundle": bundle}
+        return trees
+
+    def scheduler_configuration(self, *, break_glass: bool = False) -> _Tree:
+        """What `gpusched config scheduler` prints, with the files of this run."""
+        config, _ = parse_config(self._config)
+        resources = GpuResources({item.name: item.vendor for item in config.resources})
+        names = managed_resources(resources, ())
+        directory = self.certificates / "extender"
+        endpoint = Endpoint(f"https://{LOOPBACK}:{self._extender_port}", str(directory))
+        stanza = extender_stanza(config, endpoint, names, break_glass=break_glass)
+        stanza["tlsConfig"] = {
+            "certFile": str(directory / "client.crt"),
+            "keyFile": str(directory / "client.key"),
+            "caFile": str(directory / "ca.crt"),
+        }
+        return scheduler_config(stanza)
+
+    def _command(self) -> list[str]:
+        ports = {"webhook": self._webhook_port, "extender": self._extender_port, "admin": self._admin_port}
+        return [
+            sys.executable, "-m", "gpusched", "serve",
+            "--kubeconfig", str(self._plane.kubeconfig("gpusched")),
+            "--config", str(self._folder / "config.yaml"),
+            "--cert-dir", str(self.certificates),
+            *([] if (self.certificates / "ca.crt").exists() else ["--self-signed"]),
+            "--host", LOOPBACK,
+            *(word for name, port in ports.items() for word in (f"--{name}-port", str(port))),
+            "--drain-seconds", "0.5",
+            *self._arguments,
+        ]  # fmt: skip
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment, with the package that runs now found first."""
+    root = str(Path(__file__).resolve().parent.parent.parent)
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _name(tree: Mapping[str, object]) -> str:
+    metadata = tree.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, Mapping) else ""
+
+
+def _samples(text: str, name: str) -> Iterator[tuple[str, float]]:
+    for line in text.splitlines():
+        sample, _, value = line.rpartition(" ")
+        if sample == name or sample.startswith(f"{name}{{"):
+            yield sample, float(value)

@@ -1,0 +1,78 @@
+from tests.build import Tree, namespace, pod, t4_node
+from tests.cli.commands import Folder, Ran, run
+from tests.simulate.scene import workload
+
+
+def check(folder: Folder, *trees: Tree, options: tuple[object, ...] = ("-o", "json")) -> Ran:
+    return run("check", "-f", folder.documents("pods.yaml", *trees), *options)
+
+
+def test_the_shape_of_the_json(folder: Folder) -> None:
+    ran = check(folder, workload("Deployment", "web", replicas=3))
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json == {
+        "pods": [
+            {
+                "namespace": "team-a",
+                "name": "web",
+                "kind": "Deployment",
+                "owner": None,
+                "source": f"{folder.path}/pods.yaml:1",
+                "admission": {"allowed": True, "code": None, "message": None, "warnings": [], "patch": []},
+                "unschedulable": None,
+                "gated": None,
+                "notes": [],
+            }
+        ],
+        "namespaces": [],
+        "errors": [],
+        "summary": {"pods": 1, "placed": 0, "denied": 0, "unschedulable": 0, "gated": 0},
+    }
+
+
+def test_a_refusal_is_exit_code_1(folder: Folder) -> None:
+    ran = check(folder, workload("Job", "j", template=pod(gpus="500m")), pod("p"))
+
+    assert ran.code == 1
+    assert [(view["kind"], view["admission"]["code"]) for view in ran.json["pods"]] == [
+        ("Job", "gpu-quantity"),
+        ("Pod", None),
+    ]
+    assert ran.json["summary"] == {"pods": 2, "placed": 0, "denied": 1, "unschedulable": 0, "gated": 0}
+
+
+def test_a_refused_namespace_is_exit_code_1(folder: Folder) -> None:
+    assert check(folder, namespace(families="hoper")).code == 1
+
+
+def test_bad_input_outweighs_refusals(folder: Folder) -> None:
+    ran = check(folder, pod("p", gpus="500m"), pod("q", tolerations="x"))
+
+    assert ran.code == 2
+    assert [error["path"] for error in ran.json["errors"]] == ["spec.tolerations"]
+    assert ran.json["summary"]["denied"] == 1
+
+
+def test_the_policy_of_a_cluster_holds(folder: Folder) -> None:
+    cluster = folder.documents("c.yaml", t4_node(), namespace(families="turing"))
+    tree = pod("p", annotations={"gpusched.io/families": "hopper"})
+
+    assert check(folder, tree).code == 0
+    ran = check(folder, tree, options=("--cluster", cluster, "-o", "json"))
+    assert [view["admission"]["code"] for view in ran.json["pods"]] == ["gpu-policy-family"]
+
+
+def test_nothing_to_judge(folder: Folder) -> None:
+    service: Tree = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    ran = check(folder, service, options=())
+
+    assert (ran.code, ran.out) == (0, "nothing to judge in the manifests\n")
+    assert ran.notes == ["-f: skipped: 1 Service"]
+
+
+def test_manifests_are_needed() -> None:
+    ran = run("check")
+
+    assert ran.code == 2
+    assert "name manifests with -f" in ran.err

@@ -1,0 +1,68 @@
+from gpusched.cli.text_width import width_of
+from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
+from tests.cli.commands import Folder, Ran, run
+
+ASKS_TURING = bound(pod("p", annotations={"gpusched.io/families": "turing"}), "t")
+CLUSTER = [t4_node("t"), h100_node("h"), namespace(families="turing"), ASKS_TURING]
+
+
+def report(folder: Folder, cluster: list[Tree], *options: object, form: str = "json") -> Ran:
+    return run("report", "--cluster", folder.documents("c.yaml", *cluster), "-o", form, *options)
+
+
+def test_a_cluster_in_good_order(folder: Folder) -> None:
+    ran = report(folder, CLUSTER)
+    assert (ran.code, ran.json) == (0, {"violations": [], "counts": [], "errors": [], "judged": 1})
+
+    assert report(folder, CLUSTER, form="table").out == "1 object with GPUs judged: the policy speaks against none\n"
+
+
+def test_a_proposed_policy(folder: Folder) -> None:
+    proposed = folder.documents("new.yaml", namespace(families="hopper"))
+    ran = report(folder, CLUSTER, "--policy", proposed)
+
+    assert ran.code == 1
+    assert ran.json == {
+        "violations": [
+            {
+                "namespace": "team-a",
+                "name": "p",
+                "kind": "Pod",
+                "owner": None,
+                "node": "t",
+                "code": "gpu-policy-family",
+                "message": ran.json["violations"][0]["message"],
+                "refused": True,
+            }
+        ],
+        "counts": [{"namespace": "team-a", "code": "gpu-policy-family", "objects": 1, "refused": 1}],
+        "errors": [],
+        "judged": 1,
+    }
+
+
+def test_a_proposed_policy_that_would_be_refused_itself(folder: Folder) -> None:
+    proposed = folder.documents("new.yaml", namespace(families="hoper"))
+    ran = report(folder, CLUSTER, "--policy", proposed)
+
+    assert ran.code == 2
+    assert [(error["source"], error["path"]) for error in ran.json["errors"]] == [
+        (f"{proposed}:1", "metadata.annotations")
+    ]
+    assert ran.json["violations"] == []
+
+
+def test_the_table(folder: Folder) -> None:
+    proposed = folder.documents("new.yaml", namespace(families="hopper", mode="warn"))
+    ran = report(folder, CLUSTER, "--policy", proposed, form="table")
+    lines = ran.out.splitlines()
+
+    assert ran.code == 1
+    assert "if enforced" in ran.out
+    assert [line for line in lines if width_of(line) > 100] == []
+    assert lines[-2:] == ["", "1 object with GPUs judged"]
+    assert lines[-3].split() == ["team-a", "gpu-policy-family", "1", "0"]
+
+
+def test_a_dump_is_needed() -> None:
+    assert run("report").code == 2

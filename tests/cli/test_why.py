@@ -1,0 +1,129 @@
+import pytest
+
+from gpusched.cli.text_width import width_of
+from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
+from tests.cli.commands import Folder, Ran, run
+from tests.simulate.scene import owned, workload
+
+SHARED = t4_node("t4", gpus=2, replicas=4)
+CLAIM = pod("nb-7", annotations={"gpusched.io/gpu-memory": "6Gi"})
+
+
+def why(folder: Folder, *name: str, cluster: list[Tree], files: list[Tree] | None = None, form: str = "json") -> Ran:
+    arguments = ["--cluster", folder.documents("c.yaml", *cluster), "-o", form]
+    if files is not None:
+        arguments += ["-f", folder.documents("p.yaml", *files)]
+    return run("why", *name, *arguments)
+
+
+def test_the_answer_is_one_element_of_pods(folder: Folder) -> None:
+    ran = why(folder, "nb-7", cluster=[SHARED], files=[pod("other"), CLAIM])
+    simulated = run("simulate", "-f", folder.path / "p.yaml", "--cluster", folder.path / "c.yaml", "-o", "json")
+
+    assert ran.code == 1
+    assert ran.json == simulated.json["pods"][1]
+    assert ran.json["unschedulable"]["suggestion"] == "Set gpusched.io/gpu-memory: 3648Mi"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "found"),
+    [
+        ("web-0", 0, "web-0"),
+        ("team-a/web-0", 0, "web-0"),
+        ("pod/web-0", 0, "web-0"),
+        ("deploy/web", 1, "web-2"),
+        ("Deployment/web", 1, "web-2"),
+        ("web", 1, "web-2"),
+        ("standing", 0, "standing"),
+        ("sts/db", 0, "db-0"),
+    ],
+)
+def test_names_of_pods_and_workloads(folder: Folder, name: str, code: int, found: str) -> None:
+    cluster = [
+        h100_node("h", gpus=4),
+        bound(pod("standing"), "h"),
+        owned(bound(pod("db-0"), "h"), "StatefulSet", "db"),
+    ]
+    ran = why(folder, name, cluster=cluster, files=[workload("Deployment", "web", replicas=3)])
+
+    assert (ran.code, ran.json["name"]) == (code, found)
+
+
+def test_a_pod_of_the_dump_needs_no_manifests(folder: Folder) -> None:
+    ran = why(folder, "nb-7", cluster=[SHARED, CLAIM])
+
+    assert ran.code == 1
+    assert ran.json["source"] == f"{folder.path}/c.yaml:2"
+    assert [reason["code"] for reason in ran.json["unschedulable"]["reasons"]] == ["memory-claim"]
+
+
+def test_a_refused_pod_is_exit_code_1(folder: Folder) -> None:
+    ran = why(folder, "p", cluster=[SHARED], files=[pod("p", gpus="500m")])
+
+    assert (ran.code, ran.json["admission"]["code"], ran.json["placement"]) == (1, "gpu-quantity", None)
+
+
+def test_without_a_name_every_pod_of_the_manifests_is_explained(folder: Folder) -> None:
+    ran = why(folder, cluster=[SHARED], files=[pod("a"), pod("b")])
+    assert (ran.code, list(ran.json)) == (0, ["pods", "errors"])
+    assert [view["name"] for view in ran.json["pods"]] == ["a", "b"]
+
+    assert why(folder, cluster=[SHARED], files=[pod("a")]).json["name"] == "a"
+
+
+def test_a_name_that_is_nowhere_is_bad_usage(folder: Folder) -> None:
+    ran = why(folder, "nobody", cluster=[SHARED], files=[pod("a")])
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "no pod or workload nobody in the manifests or the dump" in ran.err
+
+
+@pytest.mark.parametrize("arguments", [[], ["p"], ["-f", "x"], ["--cluster", "x"]])
+def test_what_is_needed(arguments: list[str]) -> None:
+    assert run("why", *arguments).code == 2
+
+
+def test_the_text_of_a_pod_that_waits(folder: Folder) -> None:
+    cluster = [SHARED, t4_node("t4-b", gpus=1, replicas=4), h100_node("h"), namespace(families="turing")]
+    ran = why(folder, "nb-7", cluster=cluster, files=[CLAIM | {"spec": CLAIM["spec"]}], form="table")
+
+    # On a single GPU the claim may be larger than a slot.
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == "pod team-a/nb-7  ON NODE t4-b  1 nvidia.com/gpu, claim 6Gi per slot"
+
+    ran = why(folder, "nb-7", cluster=[cluster[0], *cluster[2:]], files=[CLAIM], form="table")
+    assert ran.out.splitlines()[:6] == [
+        "pod team-a/nb-7  PENDING  1 nvidia.com/gpu, claim 6Gi per slot",
+        "    1 node   memory-claim  3648Mi left for a claim per slot (t4)",
+        "    1 node   family        team-a allows turing (h)",
+        "Nearest  t4: 3648Mi left for a claim per slot",
+        "Change   Set gpusched.io/gpu-memory: 3648Mi",
+        "Added    affinity, env",
+    ]
+
+
+def test_the_text_of_a_gated_pod(folder: Folder) -> None:
+    cluster = [h100_node("h"), namespace(families="hopper", quota="*=1")]
+    ran = why(folder, "b", cluster=cluster, files=[pod("a"), pod("b")], form="table")
+
+    assert ran.code == 1
+    assert ran.out.splitlines()[:2] == [
+        "pod team-a/b  GATED quota  1 nvidia.com/gpu",
+        "  place 1 in the line of namespace team-a; slots held by a",
+    ]
+
+
+def test_the_text_of_a_refused_pod(folder: Folder) -> None:
+    ran = why(folder, "p", cluster=[SHARED], files=[pod("p", gpus="500m")], form="table")
+    lines = ran.out.splitlines()
+
+    assert lines[0] == "pod team-a/p  REFUSED"
+    assert lines[1].startswith("  gpu-quantity  container main asks nvidia.com/gpu: ")
+
+
+def test_nothing_is_wider_than_a_page(folder: Folder) -> None:
+    long = "a-name-that-is-as-long-as-names-of-kubernetes-may-be"
+    tree = pod(long, "team-a", annotations={"gpusched.io/products": ", ".join(["a100", "h100"] * 20)}, gpus=99)
+    ran = why(folder, long, cluster=[SHARED, h100_node(long)], files=[tree], form="table")
+
+    assert [line for line in ran.out.splitlines()[1:] if width_of(line) > 100] == []

@@ -1,0 +1,182 @@
+"""Pods that no node takes, each for a reason of its own, with the start of what should be suggested."""
+
+from tests.build import Tree, a100_node, bound, container, gfd_labels, h100_node, namespace, node, pod, t4_node
+from tests.simulate.scene import cpu_node, cpu_pod
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _own(**annotations: str) -> dict[str, str]:
+    return {f"gpusched.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
+
+
+def _term(app: str, key: str = "kubernetes.io/hostname") -> list[Tree]:
+    return [{"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}]
+
+
+def _node_affinity(key: str, *values: str) -> Tree:
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}
+
+
+def _mig_node() -> Tree:
+    labels = gfd_labels("NVIDIA-A100-SXM4-80GB", count=1, memory=81920, compute=(8, 0), family="ampere")
+    return node("mig", gpus=None, allocatable={"nvidia.com/mig-1g.10gb": "7"}, labels=labels)
+
+
+def _cpu(cpu: str, memory: str = "1Gi") -> Tree:
+    return container(resources={"requests": {"cpu": cpu, "memory": memory}})
+
+
+_SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+]
+
+SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
+    "claim larger than a slot": (
+        [t4_node("t", gpus=2, replicas=4)],
+        pod("p", annotations=_own(gpu_memory="6Gi")),
+        "Set gpusched.io/gpu-memory: 3648Mi",
+    ),
+    "claim beside others on one GPU": (
+        [t4_node("t", replicas=4), bound(pod("old", annotations=_own(gpu_memory="10Gi")), "t")],
+        pod("p", annotations=_own(gpu_memory="8Gi")),
+        "Set gpusched.io/gpu-memory:",
+    ),
+    "claim where nothing is left": (
+        [t4_node("t", replicas=4), bound(pod("old", annotations=_own(gpu_memory="14590Mi")), "t")],
+        pod("p", annotations=_own(gpu_memory="8Gi")),
+        # What is left would not hold a CUDA context.
+        "Wait: pod team-a/old on t holds it",
+    ),
+    "more GPUs than any node": ([h100_node("h", gpus=4)], pod("p", gpus=6), "Ask for nvidia.com/gpu: 4"),
+    "one GPU too many": (
+        [h100_node("h", gpus=4), bound(pod("old"), "h")],
+        pod("p", gpus=4),
+        "Ask for nvidia.com/gpu: 3",
+    ),
+    "several slots under MPS": (
+        [node("m", gpus=4, labels=gfd_labels("Tesla-T4-SHARED", count=1, replicas=4, sharing="mps"))],
+        pod("p", gpus=2),
+        "Ask for nvidia.com/gpu: 1",
+    ),
+    "all GPUs taken": ([t4_node("t"), bound(pod("old"), "t")], pod("p"), "Wait: pod team-a/old on t holds it"),
+    "two pods in the way": (
+        [h100_node("h", gpus=2), bound(pod("a"), "h"), bound(pod("b"), "h")],
+        pod("p", gpus=2, annotations=_own(families="hopper")),
+        "",
+    ),
+    "own families that are not there": (
+        [t4_node("t"), a100_node("a")],
+        pod("p", annotations=_own(families="hopper")),
+        "Set gpusched.io/families: ampere",
+    ),
+    "own families outside the namespace's": (
+        [t4_node("t"), h100_node("h"), bound(pod("x", gpus=8), "h"), namespace(families="hopper, turing")],
+        pod("p", annotations=_own(families="hopper")),
+        "Set gpusched.io/families: turing",
+    ),
+    "own product": ([t4_node("t")], pod("p", annotations=_own(products="a100")), "Remove gpusched.io/products"),
+    "own memory": ([t4_node("t")], pod("p", annotations=_own(min_gpu_memory="40Gi")), "Remove gpusched.io/min-gpu"),
+    "own upper bound": (
+        [h100_node("h")],
+        pod("p", annotations=_own(max_gpu_memory="40Gi")),
+        "Remove gpusched.io/max-gpu-memory",
+    ),
+    "own driver": (
+        [t4_node("t")],
+        pod("p", annotations=_own(min_driver_version="580.10")),
+        "Remove gpusched.io/min-driver-version",
+    ),
+    "own sharing": (
+        [t4_node("t", replicas=4)],
+        pod("p", annotations=_own(sharing="none")),
+        "Remove gpusched.io/sharing",
+    ),
+    "own node selector": (
+        [t4_node("t")],
+        pod("p", annotations=_own(node_selector="rack=7")),
+        "Remove gpusched.io/node-selector",
+    ),
+    "two bounds at once": (
+        [t4_node("t")],
+        pod("p", annotations=_own(min_gpu_memory="40Gi", min_cuda_version="13.0")),
+        "",
+    ),
+    "a taint": (
+        [t4_node("t", taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])],
+        pod("p"),
+        "Tolerate team=b:NoSchedule",
+    ),
+    "a taint without a value": (
+        [t4_node("t", taints=[{"key": "reserved", "effect": "NoExecute"}])],
+        pod("p"),
+        "Tolerate reserved:NoExecute",
+    ),
+    "a node selector": (
+        [t4_node("t", labels={"zone": "a"})],
+        pod("p", nodeSelector={"zone": "b"}),
+        "Remove zone: b from spec.nodeSelector",
+    ),
+    "node affinity": (
+        [t4_node("t", labels={"zone": "a"})],
+        pod("p", affinity=_node_affinity("zone", "b", "c")),
+        "Remove the required node affinity",
+    ),
+    "a cordoned node": ([t4_node("t", unschedulable=True)], pod("p"), "Uncordon t"),
+    "too much cpu": (
+        [t4_node("t", allocatable={"cpu": "4"})],
+        pod("p", "team-a", _cpu("8") | {"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": "8"}}}),
+        "Ask for cpu: 4000m in container main",
+    ),
+    "too much memory": (
+        [cpu_node("c", allocatable={"memory": "2Gi"})],
+        pod("p", "team-a", _cpu("1", "8Gi")),
+        "Ask for memory: 2048Mi in container main",
+    ),
+    "cpu held by another": (
+        [cpu_node("c", allocatable={"cpu": "4"}), bound(cpu_pod("old", cpu="4"), "c")],
+        cpu_pod("p", cpu="1"),
+        "Wait: pod team-a/old on c holds it",
+    ),
+    "anti-affinity": (
+        [t4_node("t", gpus=2), bound(pod("old", labels={"app": "x"}), "t")],
+        pod("p", affinity={"podAntiAffinity": {REQUIRED: _term("x")}}),
+        "Remove the required pod anti-affinity",
+    ),
+    "affinity to nobody": (
+        [t4_node("t")],
+        pod("p", affinity={"podAffinity": {REQUIRED: _term("nobody")}}),
+        "Remove the required pod affinity",
+    ),
+    "spread": (
+        [
+            t4_node("t", gpus=4),
+            h100_node("h", taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]),
+            bound(pod("old", labels={"app": "x"}), "t"),
+        ],
+        pod("p", labels={"app": "x"}, topologySpreadConstraints=_SPREAD),
+        "Remove spec.topologySpreadConstraints",
+    ),
+    "only slices": ([_mig_node()], pod("p"), "Ask for nvidia.com/mig-1g.10gb: 1 instead of nvidia.com/gpu"),
+    "the namespace's families": (
+        [t4_node("t"), namespace(families="hopper")],
+        pod("p"),
+        "An admin may widen gpusched.io/families of namespace team-a (now hopper)",
+    ),
+    "the namespace's memory": (
+        [t4_node("t"), namespace(min_gpu_memory="40Gi")],
+        pod("p"),
+        "An admin may widen gpusched.io/min-gpu-memory of namespace team-a (now 40Gi)",
+    ),
+    "a taint and too many GPUs": (
+        [h100_node("h", gpus=2, taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])],
+        pod("p", gpus=3),
+        "",
+    ),
+}

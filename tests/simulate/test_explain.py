@@ -1,0 +1,125 @@
+from typing import Any
+
+import pytest
+
+from gpusched.simulate.explain import Explanation, explain_fully
+from gpusched.simulate.result import ReasonView
+from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
+from tests.simulate.scene import cpu_node, cpu_pod, simulate
+
+
+def explained(cluster: list[Tree], tree: Tree) -> Explanation:
+    simulation = simulate(cluster, tree)
+    (outcome,) = simulation.outcomes
+    assert outcome.candidate is not None
+    return explain_fully(outcome.planned, outcome.candidate, simulation.world)
+
+
+def reasons(cluster: list[Tree], tree: Tree) -> list[tuple[str, str, int]]:
+    return [(item.code, item.message, item.nodes) for item in explained(cluster, tree).view.reasons]
+
+
+def _taint(key: str, value: str = "") -> dict[str, Any]:
+    return {"taints": [{"key": key, "value": value, "effect": "NoSchedule"}]}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "tree", "expected"),
+    [
+        (
+            [t4_node("a", **_taint("x")), t4_node("b", **_taint("y", "1")), t4_node("c", **_taint("x"))],
+            pod("p"),
+            [("native-taint", "taint x:NoSchedule, y=1:NoSchedule is not tolerated", 3)],
+        ),
+        (
+            [cpu_node("a", allocatable={"cpu": "1", "memory": "1Gi"}), cpu_node("b", allocatable={"cpu": "1"})],
+            pod("p", "team-a", {"name": "c", "resources": {"requests": {"cpu": "2", "memory": "2Gi"}}}),
+            [("native-resources", "not enough cpu, memory", 2)],
+        ),
+        ([t4_node("a", unschedulable=True)], pod("p"), [("native-unschedulable", "a is cordoned", 1)]),
+        (
+            [t4_node("a", unschedulable=True), t4_node("b", unschedulable=True)],
+            pod("p"),
+            [("native-unschedulable", "nodes are cordoned", 2)],
+        ),
+        (
+            [t4_node("a"), namespace(families="hopper, ampere")],
+            pod("p"),
+            [("family", "team-a allows hopper, ampere", 1)],
+        ),
+        (
+            [t4_node("a"), namespace(families="hopper, turing")],
+            pod("p", annotations={"gpusched.io/families": "hopper"}),
+            [("family", "pod asks for hopper", 1)],
+        ),
+        (
+            [t4_node("a")],
+            pod("p", annotations={"gpusched.io/min-gpu-memory": "20Gi", "gpusched.io/max-gpu-memory": "30Gi"}),
+            [("memory", "pod asks for at least 20Gi and at most 30Gi", 1)],
+        ),
+        (
+            [t4_node("a", replicas=2)],
+            pod("p", annotations={"gpusched.io/sharing": "none, mig"}),
+            [("sharing", "pod asks for none, mig", 1)],
+        ),
+        (
+            [t4_node("a")],
+            pod("p", annotations={"gpusched.io/products": "a100, h100"}),
+            [("product", "pod asks for a100, h100", 1)],
+        ),
+        (
+            [t4_node("a", gpus=2, replicas=4)],
+            pod("p", annotations={"gpusched.io/gpu-memory": "6Gi"}),
+            [("memory-claim", "3648Mi left for a claim per slot", 1)],
+        ),
+        (
+            [t4_node("a", gpus=2, replicas=4), t4_node("b", gpus=2, replicas=4)],
+            pod("p", annotations={"gpusched.io/gpu-memory": "6Gi"}),
+            [("memory-claim", "not enough unclaimed GPU memory", 2)],
+        ),
+    ],
+)
+def test_reasons_in_words_about_this_pod(cluster: list[Tree], tree: Tree, expected: list[tuple[str, str, int]]) -> None:
+    assert reasons(cluster, tree) == expected
+
+
+def test_the_most_frequent_reason_comes_first_then_the_nearest_to_a_fit() -> None:
+    cluster = [
+        t4_node("a", unschedulable=True),
+        t4_node("b", **_taint("x")),
+        t4_node("c", **_taint("x")),
+        cpu_node("d"),
+    ]
+
+    assert [code for code, _, _ in reasons(cluster, pod("p"))] == [
+        "native-taint",
+        "native-resources",
+        "native-unschedulable",
+    ]
+
+
+def test_the_nearest_node_is_the_one_with_the_most_left() -> None:
+    claim = {"gpusched.io/gpu-memory": "12Gi"}
+    cluster = [
+        h100_node("a", **_taint("x")),
+        t4_node("b", replicas=4),
+        t4_node("c", replicas=4),
+        bound(pod("old-b", annotations={"gpusched.io/gpu-memory": "6Gi"}), "b"),
+        bound(pod("old-c", annotations={"gpusched.io/gpu-memory": "4Gi"}), "c"),
+    ]
+    found = explained(cluster, pod("p", annotations=claim))
+
+    assert (found.nearest, found.nearest_lacks) == ("c", "10496Mi left for a claim per slot")
+    assert found.examples == {"memory-claim": "b", "native-taint": "a"}
+
+
+def test_the_whole_record() -> None:
+    found = explained([cpu_node("c", allocatable={"cpu": "1"})], cpu_pod("p", cpu="2"))
+
+    assert found.view.reasons == (ReasonView("native-resources", "not enough cpu", 1),)
+    assert found.view.suggestion == "Ask for cpu: 1000m in container main"
+    assert (found.nearest, found.nearest_lacks) == ("c", "not enough cpu")
+
+
+def test_where_every_node_takes_the_pod_there_is_nothing_to_explain() -> None:
+    assert explained([t4_node(gpus=2)], pod("p")).view.reasons == ()

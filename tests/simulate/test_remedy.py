@@ -1,0 +1,160 @@
+"""Every suggestion is true: done as it says, the pod is placed."""
+
+import re
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from gpusched.simulate.tree_edit import drop, put, with_resource
+from tests.build import Tree, bound, pod, t4_node
+from tests.simulate.scene import cpu_node, only, views, workload
+from tests.simulate.situations import SITUATIONS
+
+ANNOTATIONS = ("metadata", "annotations")
+AFFINITY = ("spec", "affinity")
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+class Edited(msgspec.Struct):
+    """The cluster and the pod after doing what a suggestion says."""
+
+    cluster: list[Tree]
+    pod: Tree
+
+
+def _find(trees: list[Tree], kind: str, name: str) -> Tree:
+    return next(tree for tree in trees if tree["kind"] == kind and tree["metadata"]["name"] == name)
+
+
+def _set(edited: Edited, key: str, value: str) -> None:
+    edited.pod = put(edited.pod, (*ANNOTATIONS, key), value)
+
+
+def _remove(edited: Edited, key: str) -> None:
+    edited.pod = drop(edited.pod, (*ANNOTATIONS, key))
+
+
+def _tolerate(edited: Edited, key: str, value: str | None, effect: str) -> None:
+    added = {"key": key, "value": value or "", "effect": effect}
+    edited.pod["spec"].setdefault("tolerations", []).append(added)
+
+
+def _ask(edited: Edited, resource: str, amount: str, container_name: str) -> None:
+    edited.pod = with_resource(edited.pod, container_name, resource, amount)
+
+
+def _ask_other(edited: Edited, other: str, amount: str, resource: str, container_name: str) -> None:
+    without = with_resource(edited.pod, container_name, resource, None)
+    edited.pod = with_resource(without, container_name, other, amount)
+
+
+def _drop_selector(edited: Edited, key: str, _value: str) -> None:
+    edited.pod = drop(edited.pod, ("spec", "nodeSelector", key))
+
+
+def _drop_affinity(edited: Edited) -> None:
+    edited.pod = drop(edited.pod, (*AFFINITY, "nodeAffinity", REQUIRED))
+
+
+def _drop_anti_affinity(edited: Edited) -> None:
+    edited.pod = drop(edited.pod, (*AFFINITY, "podAntiAffinity", REQUIRED))
+
+
+def _drop_pod_affinity(edited: Edited) -> None:
+    edited.pod = drop(edited.pod, (*AFFINITY, "podAffinity", REQUIRED))
+
+
+def _drop_spread(edited: Edited) -> None:
+    edited.pod = drop(edited.pod, ("spec", "topologySpreadConstraints"))
+
+
+def _uncordon(edited: Edited, name: str) -> None:
+    del _find(edited.cluster, "Node", name)["spec"]["unschedulable"]
+
+
+def _wait(edited: Edited, names: str, _node: str) -> None:
+    for name in names.split(", "):
+        edited.cluster.remove(_find(edited.cluster, "Pod", name.partition("/")[2]))
+
+
+def _widen(edited: Edited, key: str, space: str, _now: str) -> None:
+    annotations = _find(edited.cluster, "Namespace", space)["metadata"]["annotations"]
+    del annotations[key]
+    annotations.setdefault("gpusched.io/mode", "enforce")
+
+
+_RESOURCE = r"([^ :]+)"
+EDITS: list[tuple[str, Callable[..., None]]] = [
+    (r"[Ss]et (gpusched\.io/[a-z-]+): (\S+)", _set),
+    (r"[Rr]emove (gpusched\.io/[a-z-]+)", _remove),
+    (r"[Tt]olerate ([^=:]+)(?:=([^:]+))?:(\w+)", _tolerate),
+    (rf"[Aa]sk for {_RESOURCE}: (\S+) in container (\S+)", _ask),
+    (rf"[Aa]sk for {_RESOURCE}: (\S+) instead of {_RESOURCE} in container (\S+)", _ask_other),
+    (r"[Rr]emove (\S+): (\S+) from spec\.nodeSelector", _drop_selector),
+    (r"[Rr]emove the required node affinity", _drop_affinity),
+    (r"[Rr]emove the required pod anti-affinity", _drop_anti_affinity),
+    (r"[Rr]emove the required pod affinity", _drop_pod_affinity),
+    (r"[Rr]emove spec\.topologySpreadConstraints", _drop_spread),
+    (r"Uncordon (\S+)", _uncordon),
+    (r"Wait: pods? (.+) on (\S+) holds? it", _wait),
+    (r"An admin may widen (\S+) of namespace (\S+) \(now (.+)\)", _widen),
+]
+
+
+def follow(suggestion: str, edited: Edited) -> None:
+    """Do what the suggestion says."""
+    parts = suggestion.split(" and ") if not suggestion.startswith(("Wait", "An admin")) else [suggestion]
+    for part in parts:
+        matched = [(edit, found) for pattern, edit in EDITS if (found := re.fullmatch(pattern, part))]
+        assert len(matched) == 1, f"nothing is known of {part!r}"
+        edit, found = matched[0]
+        edit(edited, *found.groups())
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_what_is_suggested_makes_the_pod_fit(name: str) -> None:
+    cluster, tree, expected = SITUATIONS[name]
+    before = only(cluster, tree)
+    assert before.unschedulable is not None
+    suggestion = before.unschedulable.suggestion
+    assert suggestion.startswith(expected)
+
+    edited = Edited(msgspec.json.decode(msgspec.json.encode(cluster)), msgspec.json.decode(msgspec.json.encode(tree)))
+    follow(suggestion, edited)
+    assert only(edited.cluster, edited.pod).placement is not None
+
+
+@pytest.mark.parametrize(
+    ("cluster", "tree", "expected"),
+    [
+        ([], pod("p"), "the cluster has no nodes"),
+        (
+            [cpu_node()],
+            pod("p"),
+            "No small change fits; add a node that offers nvidia.com/gpu: 1 and meets the pod's rules",
+        ),
+    ],
+)
+def test_where_nothing_helps_it_says_so(cluster: list[Tree], tree: Tree, expected: str) -> None:
+    view = only(cluster, tree)
+
+    assert view.unschedulable is not None
+    assert view.unschedulable.suggestion == expected
+
+
+def test_a_daemonset_pod_is_helped_on_its_own_node() -> None:
+    cluster = [t4_node("a"), t4_node("b"), bound(pod("old"), "a")]
+    first, _ = views(cluster, workload("DaemonSet", "ds"))
+
+    assert first.unschedulable is not None
+    assert first.unschedulable.suggestion == "Wait: pod team-a/old on a holds it"
+
+
+def test_pods_of_daemonsets_are_not_waited_for() -> None:
+    agent = bound(pod("agent", "kube-system"), "t")
+    agent["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "name": "agent", "controller": True}]
+    view = only([t4_node("t"), agent], pod("p"))
+
+    assert view.unschedulable is not None
+    assert view.unschedulable.suggestion.startswith("No small change fits")

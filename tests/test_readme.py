@@ -1,0 +1,46 @@
+"""What the README shows is what the commands print."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gpusched.cli.main import gpusched
+from gpusched.cli.yaml_reader import chunks, read_chunk
+from gpusched.core.codes import Code
+from gpusched.policy.config import parse_config
+from gpusched.policy.keys import KEYS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_demo_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    recipe = re.search(r"gpusched (simulate .*?) \|\|", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert recipe is not None
+    arguments = recipe.group(1).replace("$(SAMPLES)", "manifests/samples").split()
+    done = CliRunner().invoke(gpusched, arguments)
+
+    assert done.stderr == ""
+    assert done.stdout in blocks("")
+
+
+def test_the_configuration_shown_is_valid() -> None:
+    (text,) = [block for block in blocks("yaml") if "kind: Config" in block]
+    (chunk,) = chunks(text)
+    (reading,) = read_chunk(chunk)
+    _, faults = parse_config(reading.tree)
+
+    assert faults == ()
+
+
+def test_every_annotation_and_code_is_named() -> None:
+    assert [key for key in KEYS if key not in README] == []
+    shortened = {f"gpu-policy-{name}" for name in ("product", "memory", "sharing", "version", "max-gpus")}
+    assert [code for code in Code if code not in README and code not in shortened] == []
