@@ -18,6 +18,7 @@ from gpusched.local.binaries import Binaries
 from gpusched.local.cluster import Operations
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.existing import VARIABLE, ExistingCluster
+from gpusched.local.installed import Installed
 
 HERE = Path(__file__).parent
 #: A cold build on two cores takes up to ten minutes; a test by itself must not.
@@ -66,6 +67,16 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Operations]:
             yield existing
     else:
         yield request.getfixturevalue("control_plane")
+
+
+@pytest.fixture(scope="session")
+def installed(control_plane: ControlPlane) -> Iterator[Installed]:
+    """gpusched on the control plane, with its default configuration, the extender in kube-scheduler, and a class."""
+    control_plane.apply(
+        [{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}]
+    )
+    with Installed(control_plane) as running:
+        yield running
 
 
 @pytest.fixture
