@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SAMPLES := manifests/samples
+DEMO :=
 
 .PHONY: install dev demo test lint bench lock clean
 
@@ -24,8 +24,9 @@ $(VENV)/.dev: $(VENV)/bin/python requirements-dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@ $(VENV)/.installed
 
+# make demo DEMO=--keep leaves it up, DEMO=--offline starts nothing.
 demo: install
-	@$(BIN)/gpusched simulate -f $(SAMPLES)/workloads.yaml --cluster $(SAMPLES)/cluster.yaml --explain || test $$? -eq 1
+	@$(BIN)/gpusched demo $(DEMO)
 
 lint: dev
 	$(BIN)/ruff check .

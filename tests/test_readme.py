@@ -20,15 +20,20 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
-def test_the_demo_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulate_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    recipe = re.search(r"gpusched (simulate .*?) \|\|", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    assert recipe is not None
-    arguments = recipe.group(1).replace("$(SAMPLES)", "manifests/samples").split()
-    done = CliRunner().invoke(gpusched, arguments)
+    named = re.search(r"`gpusched (simulate -f \S+ --cluster \S+)` foresees", README)
+    assert named is not None
+    done = CliRunner().invoke(gpusched, named.group(1).split())
 
     assert done.stderr == ""
     assert done.stdout in blocks("")
+
+
+def test_the_demo_shown_foresees_what_simulate_says() -> None:
+    (shown,) = [block for block in blocks("") if block.startswith("Kubernetes ")]
+
+    assert "gpusched simulate foresees the same of every workload" in shown
 
 
 def test_the_configuration_shown_is_valid() -> None:

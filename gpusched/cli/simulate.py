@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from gpusched.cli.inputs import apply_once, note_unknown_namespaces, world_of
+from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.simulate_table import simulate_table
 from gpusched.simulate.result import PodView, SimulateResult, Summary, node_views
@@ -29,6 +29,15 @@ def simulate(
         raise click.UsageError("name manifests with -f and a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
     inputs = session.read(files, cluster, config)
+    result, simulation = simulated(session, inputs)
+    session.show(result, lambda: simulate_table(result, simulation, session.style, explain=explain))
+    session.tell(inputs)
+    refused = any(not view.admission.allowed for view in result.namespaces)
+    session.end(inputs, problems=refused or result.summary.placed < result.summary.pods)
+
+
+def simulated(session: Session, inputs: Inputs) -> tuple[SimulateResult, Simulation]:
+    """Run the inputs, with progress; errors and notes join those of the inputs."""
     apply_once(inputs)
     note_unknown_namespaces(inputs)
     simulation = Simulation(world_of(inputs))
@@ -45,10 +54,7 @@ def simulate(
         errors=error_views(inputs.errors),
         summary=summarise(pods),
     )
-    session.show(result, lambda: simulate_table(result, simulation, session.style, explain=explain))
-    session.tell(inputs)
-    refused = any(not view.admission.allowed for view in result.namespaces)
-    session.end(inputs, problems=refused or result.summary.placed < result.summary.pods)
+    return result, simulation
 
 
 def summarise(pods: Sequence[PodView]) -> Summary:

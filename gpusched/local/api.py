@@ -13,7 +13,7 @@ from gpusched.local.errors import ApiError
 
 _TIMEOUT_SECONDS: Final = 30.0
 #: What a kept connection answers if the server closed it since the last request.
-_STALE: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError, HTTPException)
+_STALE: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError, ssl.SSLEOFError, HTTPException)
 
 
 class Response(msgspec.Struct, frozen=True):

@@ -14,6 +14,8 @@ from gpusched.local.ports import LOOPBACK
 DISABLED_ADMISSION: Final = ("ServiceAccount", "TaintNodesByCondition")
 #: Nobody renews the leases of nodes that do not exist.
 _CONTROLLERS: Final = "*,-node-lifecycle-controller"
+#: Label of the nodes that have a kubelet of their own, so that kwok lets them be.
+REAL_KUBELET: Final = "local.gpusched.io/kubelet"
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -119,10 +121,10 @@ def controller_manager(layout: Layout, options: Options) -> list[str]:
 
 
 def kwok(layout: Layout, options: Options) -> list[str]:
-    """All nodes are for kwok, with nothing but our stages, and no leases: nobody looks at them."""
+    """All nodes without a kubelet are kwok's, with nothing but our stages, and no leases: nobody looks at them."""
     return [
         f"--kubeconfig={layout.kubeconfig('kwok')}",
-        "--manage-all-nodes=true",
+        f"--manage-nodes-with-label-selector=!{REAL_KUBELET}",
         f"--config={options.stages}",
         "--node-lease-duration-seconds=0",
         *options.arguments.get("kwok", ()),

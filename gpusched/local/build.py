@@ -135,7 +135,8 @@ def _build(
     _lay_out(recipe, source)
     told = BuildProgress(f"{recipe.name} {recipe.release}", progress)
     program = str(go.program)
-    variables = go_environment(go, environment)
+    # A killed go leaves its working folder behind, so that it must be in ours.
+    variables = go_environment(go, environment) | {"GOTMPDIR": str(guard.folder)}
     listing = guard.folder / "packages.txt"
     child = guard.spawn(
         "go list", [program, "list", "-deps", *recipe.packages], listing, folder=source, environment=variables

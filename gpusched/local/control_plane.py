@@ -157,6 +157,18 @@ class ControlPlane(Operations):
         self._start_scheduler(self._options.scheduler if configuration is None else configuration)
         self._await_scheduler()
 
+    def restart_api_server(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Kill kube-apiserver, do something, and start it anew where it was; returns when it is ready.
+
+        Raises:
+            StartError: it did not get ready.
+
+        """
+        self._children["kube-apiserver"].kill()
+        self.stop("kube-apiserver")
+        meanwhile()
+        self._start_api_server()
+
     def keep_logs(self) -> Path | None:
         """Copy the logs into the cache now; None where they could not be written."""
         self.kept_logs = keep_logs(self._layout.logs, cache_folder())
@@ -191,8 +203,7 @@ class ControlPlane(Operations):
         self._write_files()
         self._progress(f"starting Kubernetes {self._binaries.version}")
         self._spawn("etcd", arguments.etcd(self._layout))
-        self._spawn("kube-apiserver", arguments.api_server(self._layout, options))
-        self._await(lambda: self._ready(self.api("admin")), "kube-apiserver")
+        self._start_api_server()
         self._spawn("kube-controller-manager", arguments.controller_manager(self._layout, options))
         self._spawn("kwok", arguments.kwok(self._layout, options))
         self._start_scheduler(options.scheduler)
@@ -218,6 +229,10 @@ class ControlPlane(Operations):
 
     def _spawn(self, name: str, words: list[str]) -> None:
         self.spawn(name, [str(self._binaries[name]), *words])
+
+    def _start_api_server(self) -> None:
+        self._spawn("kube-apiserver", arguments.api_server(self._layout, self._options))
+        self._await(lambda: self._ready(self.api("admin")), "kube-apiserver")
 
     def _start_scheduler(self, given: Mapping[str, object]) -> None:
         path = self._layout.folder / "scheduler.json"

@@ -106,7 +106,9 @@ class Installed:
     def configure(self, changes: Mapping[str, object]) -> None:
         """Write the configuration file, with these top-level fields replaced; a running service reads it by itself."""
         self._config = {**self._config, **changes}
-        write_private(self._folder / "config.yaml", yaml.safe_dump(self._config))
+        # Put in place as a whole, as a mounted ConfigMap is: the service may look at any time.
+        draft = self._folder / "config.yaml.new"
+        write_private(draft, yaml.safe_dump(self._config)).replace(self._folder / "config.yaml")
 
     def start(self) -> None:
         """Start the service and wait until it is ready, which includes that its caches are filled.

@@ -1,4 +1,7 @@
-"""`python -m gpusched.local.pin 1.37.2`: write the `.mod` and `.sum` files of a release, for maintainers."""
+"""`python -m gpusched.local.pin 1.37.2`: write the `.mod` and `.sum` files of a release, for maintainers.
+
+There are two modules of a release: `k8s` makes the control plane, `node` the kubelet and what stands in for hardware.
+"""
 
 import json
 import os
@@ -15,12 +18,15 @@ from gpusched.local.process import last_lines
 from gpusched.local.toolchain import Go, obtain
 from gpusched.local.versions import SOURCES, VERSIONS
 
+#: By the name of a module's files: the folder of its commands.
+_COMMANDS: Final = {"k8s": SOURCES / "cmd", "node": SOURCES / "node"}
+_PATHS: Final = {"k8s": "controlplane", "node": "node"}
 _STAGING: Final = re.compile(r"^\s*(k8s\.io/\S+) => \./staging/", re.MULTILINE)
 _GO: Final = re.compile(r"^go (\d+\.\d+)", re.MULTILINE)
 _GODEBUG: Final = re.compile(r"default=(go\d+\.\d+)")
 
 
-def module(release: str, upstream: str) -> str:
+def module(release: str, upstream: str, path: str = "controlplane") -> str:
     """The module file before `go mod tidy`, from the release's own `go.mod`.
 
     Kubernetes requires its staging modules at v0.0.0, which does not exist, and replaces them by folders; the replace
@@ -33,7 +39,7 @@ def module(release: str, upstream: str) -> str:
         raise LocalError(f"the go.mod of Kubernetes {release} has no go line")
     return "\n".join(
         [
-            "module gpusched.io/local/controlplane\n",
+            f"module gpusched.io/local/{path}\n",
             f"go {go[1]}.0\n",
             f"godebug default={godebug[1] if godebug else f'go{go[1]}'}\n",
             f"require k8s.io/kubernetes v{release}\n",
@@ -45,23 +51,24 @@ def module(release: str, upstream: str) -> str:
 
 
 def pin(release: str, target: Path) -> None:
-    """Write `k8s-MINOR.mod` and `k8s-MINOR.sum` into a folder.
+    """Write `k8s-MINOR.mod`, `node-MINOR.mod` and their `.sum` files into a folder.
 
     Raises:
         LocalError: there is no Go, or it cannot get the modules.
 
     """
     go = obtain(max(version.go for version in VERSIONS), _tell)
-    name = release.rpartition(".")[0]
+    minor = release.rpartition(".")[0]
     with Guard() as guard:
         asked = _go(guard, go, guard.folder, ["mod", "download", "-json", f"k8s.io/kubernetes@v{release}"])
         upstream = Path(json.loads(asked)["GoMod"]).read_text(encoding="utf-8")
-        source = guard.folder / "source"
-        shutil.copytree(SOURCES / "cmd", source / "cmd")
-        (source / "go.mod").write_text(module(release, upstream), encoding="utf-8")
-        _go(guard, go, source, ["mod", "tidy"])
-        for ending in ("mod", "sum"):
-            shutil.copyfile(source / f"go.{ending}", target / f"k8s-{name}.{ending}")
+        for name, commands in _COMMANDS.items():
+            source = guard.folder / name
+            shutil.copytree(commands, source / "cmd")
+            (source / "go.mod").write_text(module(release, upstream, _PATHS[name]), encoding="utf-8")
+            _go(guard, go, source, ["mod", "tidy"])
+            for ending in ("mod", "sum"):
+                shutil.copyfile(source / f"go.{ending}", target / f"{name}-{minor}.{ending}")
 
 
 def _go(guard: Guard, go: Go, folder: Path, words: list[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from gpusched.core.fault import Fault
-from gpusched.core.names import PREFIX, STATUS_PREFIX
+from gpusched.core.names import PREFIX
 from gpusched.policy.keys import CLAIM, FACTS, KEYS, read_policy
 from gpusched.policy.malformed import Malformed
 from gpusched.policy.memory_text import parse_amount
@@ -23,7 +23,7 @@ def parse_namespace(annotations: Mapping[str, str]) -> Parsed:
 
 
 def parse_pod(annotations: Mapping[str, str]) -> Parsed:
-    """The annotations of a pod or pod template, with its claim. Keys that gpusched writes itself are `foreign`."""
+    """The annotations of a pod or pod template, with its claim. Keys that gpusched writes itself are not looked at."""
     texts, unknown = _sort(annotations, _POD_KEYS, _unknown_on_pod)
     claim = texts.pop(CLAIM, None)
     claim_mib, claim_fault = (None, None) if claim is None else _claim(*claim)
@@ -34,7 +34,6 @@ def parse_pod(annotations: Mapping[str, str]) -> Parsed:
         claim_fault=claim_fault,
         malformed=malformed,
         unknown=unknown,
-        foreign=tuple(sorted(key for key in annotations if key.startswith(STATUS_PREFIX))),
     )
 
 

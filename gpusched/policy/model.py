@@ -81,8 +81,8 @@ class Parsed(msgspec.Struct, frozen=True):
     """Annotations of one object parsed: everything readable in `policy`, everything else in `faults`.
 
     `malformed` are bad values, `unknown` are unknown `gpusched.io/` keys (kept apart, since standing unknown keys
-    only warn), `foreign` are `status.gpusched.io/` keys that only gpusched writes. `claim_mib` is the pod's claim
-    per slot; a bad claim is in `claim_fault` (it has a code of its own), not in `malformed`.
+    only warn). `claim_mib` is the pod's claim per slot; a bad claim is in `claim_fault` (it has a code of its own), not
+    in `malformed`.
     """
 
     policy: Policy = Policy()
@@ -90,7 +90,6 @@ class Parsed(msgspec.Struct, frozen=True):
     claim_fault: Fault | None = None
     malformed: tuple[Fault, ...] = ()
     unknown: tuple[Fault, ...] = ()
-    foreign: tuple[str, ...] = ()
 
 
 class Layer(msgspec.Struct, frozen=True):

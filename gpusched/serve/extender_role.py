@@ -18,12 +18,13 @@ from gpusched.serve.gates import Gates
 from gpusched.serve.labeller import Labeller
 from gpusched.serve.leadership import Leadership, RememberingElection
 from gpusched.serve.options import LEASE, Options
+from gpusched.serve.overtaken import Overtaken
 from gpusched.serve.retries import Retries
 from gpusched.serve.wake import Waker
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import Kind
 from gpusched.wire.answers import answer_filter, answer_preempt, answer_prioritize
-from gpusched.wire.decision import Observer
+from gpusched.wire.decision import Decision, Observer
 
 #: The part of kube-scheduler's httpTimeout after which a bind is answered even if its outcome is not known.
 _ANSWER_SHARE = 0.8
@@ -66,6 +67,7 @@ class ExtenderRole:
             ),
         )
         self.binder.released = waker.touch_free
+        self._overtaken = Overtaken(waker.touch_pods, time.monotonic)
         self._election = RememberingElection(
             around.session,
             options.namespace,
@@ -88,6 +90,7 @@ class ExtenderRole:
         """Begin."""
         options, tasks = self._around.options, self._around.tasks
         self._around.feed.on_node.append(self._labeller.touch)
+        self._around.feed.on_room.append(self._overtaken.made_room)
         self._around.feed.on_change.append(self._gates.touch)
         tasks.create_task(self.leadership.run(), name="leadership")
         if options.leader_elect:
@@ -108,8 +111,12 @@ class ExtenderRole:
         cluster, retries, watched = self._around.cluster, Retries(), self._around.decisions.watched
 
         def filter_(body: bytes, observe: Observer) -> bytes:
+            def both(decision: Decision) -> None:
+                self._overtaken.asked(decision)
+                observe(decision)
+
             retry = cluster.config.candidates > 0 and retries.again(body)
-            return answer_filter(body, cluster, retry=retry, observe=observe)
+            return answer_filter(body, cluster, retry=retry, observe=both)
 
         return ExtenderAnswers(
             filter=watched(filter_),

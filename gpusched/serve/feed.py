@@ -11,23 +11,28 @@ from gpusched.state.events import Event, Gone, Kind, NamespaceObject, Replace, S
 
 
 class _Touched(NamedTuple):
-    """What an event concerns: nodes, namespaces whose policy it changes, keys of pods not seen on a node before."""
+    """What an event concerns: nodes, namespaces whose policy it changes, keys of pods not seen on a node before, and
+    whether it may make room for pods that wait.
+    """
 
     nodes: list[str]
     namespaces: list[str]
     newly_bound: list[str]
+    room: bool
 
 
 class Feed:
     """The one sink of all reflectors.
 
     `on_node` is told the name of a node seen or gone, `on_policy` the name of a namespace whose policy or labels
-    changed, `on_change` of anything at all. Listeners only take notes: they are called between two events.
+    changed, `on_room` that pods left their nodes or a node changed, `on_change` of anything at all. Listeners only take
+    notes: they are called between two events.
     """
 
     def __init__(self, cluster: Cluster, metrics: Metrics) -> None:
         self.on_node: list[Callable[[str], None]] = []
         self.on_policy: list[Callable[[str], None]] = []
+        self.on_room: list[Callable[[], None]] = []
         self.on_change: list[Callable[[], None]] = []
         self._cluster = cluster
         self._metrics = metrics
@@ -48,7 +53,7 @@ class Feed:
         for name in touched.namespaces:
             for told in self.on_policy:
                 told(name)
-        for told_of_all in self.on_change:
+        for told_of_all in [*(self.on_room if touched.room else ()), *self.on_change]:
             told_of_all()
 
     def _known(self, seen: Seen) -> bool:
@@ -70,14 +75,25 @@ class Feed:
             case Replace(seen=seen):
                 listed = seen
             case Gone(kind=Kind.NODE, key=key):
-                return _Touched([key], [], [])
+                return _Touched([key], [], [], room=False)
             case _:
                 listed = ()
         return _Touched(
+            room=self._makes_room(event),
             nodes=[seen.name for seen in listed if isinstance(seen, NodeObject)],
             namespaces=[seen.name for seen in listed if isinstance(seen, NamespaceObject) and self._differs(seen)],
             newly_bound=[key_of(seen) for seen in listed if isinstance(seen, Pod) and self._newly_bound(seen)],
         )
+
+    def _makes_room(self, event: Event) -> bool:
+        match event:
+            case Gone(kind=Kind.POD, key=key):
+                return self._cluster.node_of(key) is not None
+            case Upsert(seen=Pod() as pod):
+                return pod.terminal and self._cluster.node_of(key_of(pod)) is not None
+            case Upsert(seen=NodeObject()) | Replace(kind=Kind.POD | Kind.NODE):
+                return True
+        return False
 
     def _differs(self, seen: NamespaceObject) -> bool:
         before = self._cluster.namespace_object(seen.name)

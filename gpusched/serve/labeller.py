@@ -42,8 +42,9 @@ class Labeller:
         """Label until cancelled. Every node is looked at first, since nobody took notes for an earlier leader."""
         self._touched.update(self._cluster.nodes)
         while True:
-            await self.work()
+            # Before the work: who is touched while it waits for an answer is looked at next, not after a pause.
             self._wake.clear()
+            await self.work()
             try:
                 async with asyncio.timeout(_PAUSE):
                     await self._wake.wait()

@@ -140,7 +140,7 @@ class Service:
             apps["webhook"] = self._webhook(self._edge(readiness, lambda: self._closed(following)))
         if extender is not None:
             role = extender
-            edge = self._edge(readiness, lambda: role.closed() or self._closed(following))
+            edge = self._edge(readiness, lambda: self._closed(following) or role.closed())
             apps["extender"] = extender_app.create_app(role.answers(), edge, standby=lambda: not role.leadership.ready)
             extender.start()
         servers = Servers([gates[name].listener(app) for name, app in apps.items()])

@@ -1,11 +1,12 @@
 """Wakes pending pods that kube-scheduler would not try again by itself; runs on the leader alone.
 
-No change of a Namespace or of gpusched's configuration is an event for kube-scheduler. An annotation on a pending pod
+No change of a Namespace or of gpusched's configuration is an event for kube-scheduler, and of one that is it may hear
+before gpusched does. An annotation on a pending pod
 is, for that pod alone.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final
 
 from gpusched.core.pod import Pod
@@ -26,7 +27,7 @@ _AT_ONCE: Final = 8
 
 
 class Waker:
-    """Takes notes of namespaces whose pods may fit by now."""
+    """Takes notes of pods that may fit by now."""
 
     def __init__(
         self, cluster: Cluster, annotate: Annotate, metrics: Metrics, log: Log, clock: Callable[[], float]
@@ -38,6 +39,7 @@ class Waker:
         self._clock = clock
         self._free_from = float("-inf")
         self._namespaces: set[str] = set()
+        self._keys: set[str] = set()
         self._everywhere = False
         self._later = False
         self._touched = asyncio.Event()
@@ -45,6 +47,11 @@ class Waker:
     def touch(self, namespace: str) -> None:
         """The policy or quota of a namespace changed."""
         self._namespaces.add(namespace)
+        self._touched.set()
+
+    def touch_pods(self, keys: Collection[str]) -> None:
+        """These pods may fit by now."""
+        self._keys.update(keys)
         self._touched.set()
 
     def touch_all(self) -> None:
@@ -78,11 +85,12 @@ class Waker:
         """Wake the pending pods noted; returns their number."""
         self._touched.clear()
         namespaces, self._namespaces = self._namespaces, set()
+        keys, self._keys = self._keys, set()
         everywhere, self._everywhere = self._everywhere, False
         pods = [
             record.pod
             for record in self._cluster.pods.values()
-            if _waits(record.pod) and (everywhere or record.pod.namespace in namespaces)
+            if _waits(record.pod) and (everywhere or record.pod.namespace in namespaces or record.key in keys)
         ]
         for start in range(0, len(pods), _AT_ONCE):
             await asyncio.gather(*(self._one(pod) for pod in pods[start : start + _AT_ONCE]))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gpusched.local import binaries as finder
+from gpusched.local import kubelet_programs as node_finder
 from gpusched.local.binaries import Binaries
 from gpusched.local.cluster import Operations
 from gpusched.local.control_plane import ControlPlane
@@ -28,8 +29,11 @@ TEST_SECONDS = 120
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ours = [item for item in items if HERE in item.path.parents]
-    seconds = TEST_SECONDS if not ours or finder.ready() else BUILD_SECONDS
+    built = not ours or finder.ready()
+    node_built = not ours or node_finder.ready()
     for item in ours:
+        needs_kubelet = "kubelet_programs" in getattr(item, "fixturenames", ())
+        seconds = TEST_SECONDS if built and (node_built or not needs_kubelet) else BUILD_SECONDS
         # One worker: each would start a control plane of its own.
         item.add_marker(pytest.mark.xdist_group("control-plane"))
         item.add_marker(pytest.mark.timeout(seconds))
@@ -46,6 +50,18 @@ def binaries(request: pytest.FixtureRequest) -> Binaries:
         teller(request.config)(f"NOT TESTED against a real control plane: {told}")
         pytest.skip(told)
     return finder.resolve(progress=teller(request.config))
+
+
+@pytest.fixture(scope="session")
+def kubelet_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict[str, Path]:
+    """The programs of a node with a real kubelet, built if need be."""
+    reason = node_finder.missing()
+    if reason is not None:
+        if os.environ.get("GPUSCHED_E2E") == "require":
+            pytest.fail(reason)
+        teller(request.config)(f"NOT TESTED against a real kubelet: {reason}")
+        pytest.skip(reason)
+    return node_finder.resolve(progress=teller(request.config))
 
 
 @pytest.fixture(scope="session")

@@ -45,6 +45,13 @@ def test_audit_and_runtime_configuration_are_passed_on():
     assert "--audit-log-path=/run/logs/audit.log" in words
 
 
+def test_kwok_takes_every_node_but_those_with_a_kubelet():
+    words = arguments.kwok(LAYOUT, Options())
+
+    assert "--manage-nodes-with-label-selector=!local.gpusched.io/kubelet" in words
+    assert not [word for word in words if word.startswith(("--manage-all", "--manage-single"))]
+
+
 @pytest.mark.parametrize(
     ("name", "build"),
     [

@@ -117,6 +117,15 @@ def test_interrupted_build_leaves_nothing(tmp_path):
     assert kept(tmp_path) == [f"{kwok().key}.lock"]
 
 
+def test_go_works_in_the_folder_that_goes_with_the_build(tmp_path):
+    with pytest.raises(BuildError) as caught:
+        build(kwok(), go(tmp_path, 'echo "in $GOTMPDIR" >&2; exit 1'), lambda _line: None, environment(tmp_path))
+
+    working = Path(str(caught.value).splitlines()[-1].removeprefix("in "))
+    assert working.parent == tmp_path / "cache" / "gpusched" / "bin"
+    assert not working.exists()
+
+
 def test_remains_of_an_incomplete_folder_are_replaced(tmp_path):
     folder = tmp_path / "cache" / "gpusched" / "bin" / kwok().key
     folder.mkdir(parents=True)

@@ -26,6 +26,10 @@ def test_staging_modules_are_replaced_by_the_releases_they_are_published_as():
     )
 
 
+def test_module_of_the_node_differs_by_its_name_alone():
+    assert module("1.37.2", UPSTREAM, "node") == module("1.37.2", UPSTREAM).replace("local/controlplane", "local/node")
+
+
 def test_module_file_without_a_go_line_is_refused():
     with pytest.raises(LocalError, match=r"go\.mod of Kubernetes 1\.37\.2 has no go line"):
         module("1.37.2", "module k8s.io/kubernetes\n")

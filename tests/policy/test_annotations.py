@@ -56,7 +56,7 @@ def test_every_key_of_a_namespace() -> None:
     )
 
 
-def test_a_pod_carries_a_claim_and_the_marks_of_gpusched_are_foreign() -> None:
+def test_a_pod_carries_a_claim_and_the_marks_of_gpusched_are_no_faults() -> None:
     parsed = parse_pod(
         {
             "status.gpusched.io/lowered": "x",
@@ -69,7 +69,6 @@ def test_a_pod_carries_a_claim_and_the_marks_of_gpusched_are_foreign() -> None:
     assert parsed == Parsed(
         policy=Policy(families=("ada-lovelace",)),
         claim_mib=6144,
-        foreign=("status.gpusched.io/bound", "status.gpusched.io/lowered"),
     )
 
 

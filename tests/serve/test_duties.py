@@ -85,6 +85,21 @@ async def test_a_new_leader_looks_at_all_nodes_and_then_at_changes(log: Log) -> 
     task.cancel()
 
 
+async def test_a_node_that_changes_while_another_is_patched_is_next(log: Log) -> None:
+    cluster, writes = cluster_of(t4_node("first")), Writes()
+
+    async def label(name: str, labels: Mapping[str, str | None]) -> str | None:
+        if name == "first":
+            see(cluster, t4_node("meanwhile"))
+            labeller.touch("meanwhile")
+        return await writes.label(name, labels)
+
+    labeller = Labeller(cluster, label, Metrics(), log, lambda: 0.0)
+    task = asyncio.create_task(labeller.run())
+    await eventually(lambda: writes.names == ["first", "meanwhile"], seconds=2.0)
+    task.cancel()
+
+
 async def test_a_failed_label_is_tried_again(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpusched.serve.labeller._PAUSE", 0.0)
     cluster, writes, metrics = cluster_of(t4_node()), Writes("timed out"), Metrics()
@@ -173,6 +188,17 @@ async def test_a_policy_change_wakes_the_pending_pods_of_its_namespace(log: Log)
     assert writes.done == [("a", "a")]
     assert await waker.work() == 0
     assert sample(metrics, "gpusched_pods_woken_total", result="done") == 1
+
+
+async def test_single_pods_are_woken_if_they_still_wait(log: Log) -> None:
+    cluster, writes = cluster_of(t4_node(), pending("a"), pending("b"), running("r", "t4")), Writes()
+    waker = Waker(cluster, writes.pod, Metrics(), log, lambda: 0.0)
+    keys = {record.pod.name: key for key, record in cluster.pods.items()}
+    waker.touch_pods([keys["b"], keys["r"], "gone"])
+
+    assert await waker.work() == 1
+    assert writes.names == ["b"]
+    assert await waker.work() == 0
 
 
 async def test_slots_that_become_free_wake_all_but_not_again_and_again(log: Log) -> None:

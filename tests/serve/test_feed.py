@@ -86,3 +86,19 @@ def test_pods_bound_round_gpusched_count_once() -> None:
         told.apply(Upsert(read_pod(tree, [])))
 
     assert told.elsewhere == 1
+
+
+def test_what_may_make_room_is_told() -> None:
+    """A pod that leaves its node, a node that changed, a list made anew; not a pod that comes or waits."""
+    cluster, metrics = Cluster(Config()), Metrics()
+    told: list[int] = []
+    feed = Feed(cluster, metrics)
+    feed.on_room.append(lambda: told.append(cluster.generation))
+    waiting = read_pod(pod("w") | {"status": {"phase": "Pending"}}, [])
+    running, ended = (read_pod(bound(pod("a"), "t4", phase=phase), []) for phase in ("Running", "Succeeded"))
+    silent: list[Event] = [POLICY, Upsert(waiting), Upsert(running), Gone(Kind.POD, "unknown")]
+    for event in (NODE, *silent, Upsert(ended), Upsert(running), Gone(Kind.POD, "uid-team-a-a"), RELABELLED):
+        feed.apply(event)
+    feed.apply(Replace(Kind.POD, ()))
+
+    assert told == [1, 6, 8, 9, 10]

@@ -9,13 +9,14 @@ from gpusched.admission.rules.objection import Force, Objection
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
 from gpusched.core.fault import Fault
+from gpusched.core.names import STATUS_PREFIX
 from gpusched.core.pod import Pod
 
 _KEY: Final = re.compile(r"\[([^\]]+)\]$")
 _QUOTED: Final = re.compile(r'("[^"]*") (has no |\S)(.*)', re.DOTALL)
 
 
-def annotation_faults(_pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
+def annotation_faults(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
     """Object to the pod's own bad values and unknown keys, and to bad values that stand in its namespace.
 
     A bad value of the namespace refuses pods that ask for GPUs: which rule it was meant to be is not known.
@@ -30,7 +31,7 @@ def annotation_faults(_pod: Pod, demand: Demand, ctx: Context) -> tuple[Objectio
     ]
     if ctx.template:
         # A pod is told by the patch that removes them, which knows those that gpusched itself wrote just before.
-        found += [_foreign(key) for key in sorted(own.foreign)]
+        found += [_foreign(key) for key in sorted(pod.annotations) if key.startswith(STATUS_PREFIX)]
     if demand.total:
         found += [_standing(ctx.namespace, fault) for fault in ctx.resolution.malformed]
     return tuple(found)

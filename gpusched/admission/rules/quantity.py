@@ -12,20 +12,28 @@ from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
 from gpusched.core.pod import Container, Pod
 from gpusched.core.quantity import format_mib, parse
+from gpusched.policy.label_syntax import is_extended_resource
 
 _INT64_MAX = 2**63 - 1
 _EXAMPLE_CLAIM = format_mib(8 * 1024)
 
 
 def gpu_amounts(pod: Pod, _demand: Demand, ctx: Context) -> tuple[Objection, ...]:
-    """Object to amounts that are no whole number, requests without limit and requests unlike their limit."""
+    """Object to amounts that are no whole number, requests without limit and requests unlike their limit.
+
+    A misspelt GPU resource is counted by the API server like the real one, so its amount is judged too.
+    """
     return tuple(
         objection
         for container in pod.spec.containers
         for resource in sorted({*container.limits, *container.requests})
-        if ctx.resources.vendor(resource) is not None
+        if ctx.resources.vendor(resource) is not None or _misspelt(resource, ctx)
         for objection in _of_resource(container, resource, ctx)
     )
+
+
+def _misspelt(resource: str, ctx: Context) -> bool:
+    return is_extended_resource(resource) and ctx.resources.nearest(resource, ctx.facts.resources) is not None
 
 
 def _of_resource(container: Container, resource: str, ctx: Context) -> Iterator[Objection]:

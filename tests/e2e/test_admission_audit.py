@@ -1,0 +1,132 @@
+"""What the API server's audit log shows of gpusched: reasons beside the pods, and writes of no more than changed."""
+
+import json
+
+import pytest
+
+from gpusched.local.control_plane import ControlPlane
+from gpusched.local.installed import Installed
+from gpusched.local.options import Options
+from tests.build import h100_node, pod, t4_node
+from tests.e2e.seen import nodes_seen, policy
+
+MERGE = "application/merge-patch+json"
+WEBHOOK = "pods.mutate.gpusched.io/"
+GPUSCHED = "system:serviceaccount:gpusched-system:gpusched"
+NAMESPACE = "audited"
+
+
+@pytest.fixture(scope="module")
+def plane(binaries):
+    """A control plane that keeps an audit log, with gpusched on it and two nodes."""
+    with ControlPlane(binaries, Options(audit=True)) as started:
+        nvidia = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}}
+        started.apply([nvidia | {"handler": "nvidia"}])
+        with Installed(started):
+            started.create_nodes([t4_node("t4", gpus=2, replicas=4), h100_node("h100")])
+            nodes_seen(started, "t4", "h100")
+            yield started
+
+
+def entries(plane, **wanted):
+    """Finished requests of the audit log with these values at the top of `objectRef` or of the event."""
+    for line in (plane.logs / "audit.log").read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        if event["stage"] == "ResponseComplete":
+            about = event | event.get("objectRef", {})
+            if all(about.get(key) == value for key, value in wanted.items()):
+                yield event
+
+
+def annotations(plane, name):
+    """gpusched's audit annotations of the creation of a pod, under their short keys."""
+    event = next(entries(plane, verb="create", resource="pods", name=name, namespace=NAMESPACE))
+    found = event.get("annotations", {})
+    return {key.removeprefix(WEBHOOK): value for key, value in found.items() if key.startswith(WEBHOOK)}
+
+
+NOTES = {
+    "helped": (
+        {"families": "turing"},
+        {},
+        {
+            "runtime-class": "set nvidia: the nodes need it for nvidia",
+            "lowered": f"families=turing (namespace {NAMESPACE})",
+        },
+    ),
+    "kept": (
+        {"families": "turing"},
+        {"runtimeClassName": "nvidia"},
+        {
+            "runtime-class": "kept nvidia, which the pod names itself",
+            "lowered": f"families=turing (namespace {NAMESPACE})",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("rules", "spec", "expected"), NOTES.values(), ids=NOTES)
+def test_why_a_pod_was_changed_is_noted(plane, request, rules, spec, expected):
+    name = request.node.callspec.id
+    policy(plane, NAMESPACE, **rules)
+
+    plane.create(pod(name, NAMESPACE, **spec)).expect()
+
+    assert annotations(plane, name) == expected
+
+
+def test_audit_mode_notes_what_would_have_been_refused(plane):
+    policy(plane, NAMESPACE, families="turing", mode="audit")
+
+    answer = plane.create(pod("noted", NAMESPACE, annotations={"gpusched.io/families": "hopper"}))
+
+    assert (answer.status, answer.warnings) == (201, ())
+    assert annotations(plane, "noted")["gpu-policy-family"] == (
+        f"pod asks for hopper; namespace {NAMESPACE} allows turing. Set gpusched.io/families to one of these."
+    )
+
+
+def label_patches(plane, node):
+    """What gpusched wrote on a node, oldest first."""
+    wanted = {"verb": "patch", "resource": "nodes", "name": node}
+    return [
+        event["requestObject"]["metadata"]["labels"]
+        for event in entries(plane, **wanted)
+        if event["user"]["username"] == GPUSCHED
+    ]
+
+
+def test_labeller_patches_changed_keys_alone_and_writes_nothing_else(plane):
+    before = len(label_patches(plane, "t4"))
+    change = {"metadata": {"labels": {"nvidia.com/cuda.driver-version.full": "560.35.03", "unrelated": "yes"}}}
+    plane.request("PATCH", "/api/v1/nodes/t4", change, content_type=MERGE).expect()
+
+    patches = plane.wait_until(lambda: label_patches(plane, "t4")[before:], what="patch of the labeller")
+
+    assert patches == [{"gpusched.io/driver-version": "560035003"}]
+    assert len(label_patches(plane, "h100")) == 1
+
+
+def test_gpusched_writes_nothing_but_labels_bindings_leases_gates_and_wakes(plane):
+    """No write is refused to it either: the shipped role has all that it needs."""
+    policy(plane, NAMESPACE, quota="*=8")
+    plane.create(pod("gated", NAMESPACE)).expect()
+    plane.wait_for(f"/api/v1/namespaces/{NAMESPACE}/pods/gated", lambda tree: tree["spec"].get("nodeName"))
+
+    ours = [event for event in entries(plane) if event["user"]["username"] == GPUSCHED]
+
+    written = {
+        (event["verb"], event["objectRef"]["resource"], event["objectRef"].get("subresource", ""))
+        for event in ours
+        if event["verb"] not in {"get", "list", "watch"}
+    }
+    allowed = {
+        ("patch", "nodes", ""),
+        ("patch", "pods", ""),
+        ("create", "pods", "binding"),
+        ("create", "leases", ""),
+        ("update", "leases", ""),
+    }
+    assert ("create", "pods", "binding") in written
+    assert written <= allowed
+    assert [event for event in ours if event["responseStatus"]["code"] == 403] == []

@@ -1,0 +1,205 @@
+"""Memory claims on a real cluster: whatever comes at once, no node ends up with claims that a GPU could not hold."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from typing import Any
+
+import pytest
+
+from gpusched.local.control_plane import ControlPlane
+from gpusched.local.installed import Installed
+from tests.build import Tree, pod, t4_node
+from tests.e2e.extender_client import SecondScheduler, binding
+from tests.e2e.scheduling import bound_in, condition, create, node_of, read, say
+from tests.e2e.seen import nodes_seen
+
+GPUS, REPLICAS, CARD_MIB = 2, 4, 15360
+#: 5 % of a shared card is nobody's.
+USABLE_MIB = CARD_MIB * 95 // 100
+NODES = [f"cl-{index:02}" for index in range(12)]
+#: Of 3,648 MiB that a slot has if all are alike, and above: those make other slots of their node unusable.
+CLAIMS_MIB = (512, 1024, 2048, 3500, 4500, 6000, 9000)
+CLAIM = "gpusched.io/gpu-memory"
+CONFIG = {"claims": {"aboveSlot": "allow"}}
+#: The API server's own limit of 60 s for a request, made shorter so that a new leader is ready soon.
+ARGUMENTS = ("--api-request-limit", "3")
+AT_ONCE = 16
+#: However the claims come, a node takes one pod at least.
+LEAST = len(NODES)
+
+
+@pytest.fixture(scope="module")
+def own(binaries) -> Iterator[tuple[ControlPlane, Installed]]:
+    with ControlPlane(binaries) as plane, Installed(plane, config=CONFIG, arguments=ARGUMENTS) as installed:
+        plane.create_nodes(t4_node(name, gpus=GPUS, replicas=REPLICAS) for name in NODES)
+        nodes_seen(plane, *NODES)
+        yield plane, installed
+
+
+@pytest.fixture
+def place(own, request) -> Iterator[str]:
+    """A Namespace, the pods of which are gone when the test ends."""
+    plane, _ = own
+    name = f"claims-{abs(hash(request.node.name)) % 10**8}"
+    plane.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).expect()
+    yield name
+    pods = f"/api/v1/namespaces/{name}/pods"
+    plane.request("DELETE", pods, query={"gracePeriodSeconds": "0"}).expect()
+    plane.wait_for(pods, lambda tree: tree["items"] == [], what="pods gone")
+
+
+def broken(plane) -> dict[str, list[int]]:
+    """Nodes on which some way of handing out GPUs puts more on one than it holds, with the amounts of their slots.
+
+    Reckoned from the objects alone. The kubelet may put any four slots on one GPU, so the four largest must fit.
+    """
+    amounts: defaultdict[str, list[int]] = defaultdict(list)
+    items: Any = plane.get("/api/v1/pods")["items"]
+    for tree in items:
+        node = node_of(tree)
+        if node and tree["status"]["phase"] not in {"Succeeded", "Failed"}:
+            slots = int(tree["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"])
+            amounts[node] += [claimed_mib(tree)] * slots
+    assert all(len(found) <= GPUS * REPLICAS for found in amounts.values())
+    return {
+        node: sorted(found, reverse=True)
+        for node, found in amounts.items()
+        if sum(sorted(found, reverse=True)[:REPLICAS]) > USABLE_MIB
+    }
+
+
+def claimed_mib(tree: Tree) -> int:
+    text = tree["metadata"].get("annotations", {}).get(CLAIM)
+    return int(text.removesuffix("Mi")) if text else USABLE_MIB // REPLICAS
+
+
+def claiming(random: Random, namespace: str, count: int, **spec: Any) -> list[Tree]:
+    """Pods with claims; one in ten without."""
+    return [
+        pod(
+            f"p{index:03}",
+            namespace,
+            annotations={CLAIM: f"{random.choice(CLAIMS_MIB)}Mi"} if random.random() < 0.9 else {},
+            **spec,
+        )
+        for index in range(count)
+    ]
+
+
+def create_at_once(plane, pods):
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda tree: create(plane, tree), pods))
+
+
+def settled(plane, namespace) -> dict[str, str]:
+    """Pods with their nodes, once every other one was refused for want of room and not by an error."""
+
+    def all_decided() -> dict[str, str] | None:
+        items: Any = plane.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+        undecided = [tree for tree in items if not node_of(tree) and condition(tree) is None]
+        return None if undecided else bound_in(plane, namespace)
+
+    return plane.wait_until(all_decided, 90, "every pod bound or refused")
+
+
+def test_two_hundred_at_once(own, place):
+    plane, _ = own
+    create_at_once(plane, claiming(Random(1), place, 200))
+    nodes = settled(plane, place)
+    assert broken(plane) == {}
+    say(f"{len(nodes)} of 200 pods bound on {len(set(nodes.values()))} nodes")
+    assert len(nodes) >= LEAST
+    marks = [tree["metadata"]["annotations"]["status.gpusched.io/bound"] for tree in pods_of(plane, place, nodes)]
+    assert marks == list(nodes.values())
+
+
+def pods_of(plane, namespace, names):
+    return [read(plane, namespace, name) for name in names]
+
+
+def test_killed_in_the_middle(own, place):
+    """Nothing is remembered but what the API server has, and that is enough."""
+    plane, installed = own
+    pods = claiming(Random(2), place, 200)
+    create_at_once(plane, pods[:100])
+    plane.wait_until(lambda: len(bound_in(plane, place)) >= 20, what="some pods bound")
+    installed.kill()
+    assert broken(plane) == {}
+    installed.start()
+    create_at_once(plane, pods[100:])
+    nodes = settled(plane, place)
+    assert broken(plane) == {}
+    say(f"killed in the middle: {len(nodes)} of 200 pods bound")
+    assert len(nodes) >= LEAST
+    plane.wait_until(lambda: installed.metric("gpusched_reservations") == 0, what="no promises left")
+
+
+def test_two_schedulers_at_once(own, place):
+    """Each of 40 pods is bound to two nodes at the same time, for which no filter was asked, while kube-scheduler binds
+    others: success is said to one at most, it is true, and the rule holds.
+    """
+    plane, installed = own
+    other = SecondScheduler(installed)
+    theirs = [create(plane, tree) for tree in claiming(Random(3), place, 40, schedulerName="other")]
+    ours = claiming(Random(4), place, 100)
+    for index, tree in enumerate(ours):
+        tree["metadata"]["name"] = f"ours-{index:03}"
+    jobs = [(tree, NODES[(number + turn) % 4]) for number, tree in enumerate(theirs) for turn in range(2)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        creating = pool.submit(create_at_once, plane, ours)
+        answers = list(pool.map(lambda job: (job[0]["metadata"]["name"], job[1], other.bind(*job)), jobs))
+        creating.result()
+    plane.wait_until(lambda: all_seen(plane, place, "ours"), 60, "kube-scheduler done")
+    assert broken(plane) == {}
+    nodes = bound_in(plane, place)
+    said = {name: node for name, node, error in answers if not error}
+    assert said == {name: node for name, node in nodes.items() if not name.startswith("ours")}
+    assert sum(not error for *_, error in answers) == len(said)
+    texts = {error for *_, error in answers if error}
+    say(f"bound by the other scheduler: {len(said)} of 40; refused with {sorted(texts)}")
+    assert said
+    plane.wait_until(lambda: installed.metric("gpusched_reservations") == 0, what="no promises left")
+
+
+def all_seen(plane, namespace, prefix) -> bool:
+    items: Any = plane.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+    mine = [tree for tree in items if tree["metadata"]["name"].startswith(prefix)]
+    return all(node_of(tree) or condition(tree) is not None for tree in mine)
+
+
+def test_a_bind_whose_answer_is_lost(own, place):
+    """The caller hangs up at once. The pod is bound all the same, counted once, and asking again is success."""
+    plane, installed = own
+    other = SecondScheduler(installed)
+    tree = create(plane, pod("lost", place, annotations={CLAIM: "6000Mi"}, schedulerName="other"))
+    other.send("/bind", binding(tree, NODES[0])).close()
+    plane.wait_until(lambda: bound_in(plane, place) == {"lost": NODES[0]}, what="bound all the same")
+    assert other.bind(tree, NODES[0]) == ""
+    assert other.bind(tree, NODES[1]) == f"gpusched: the pod is on node {NODES[0]} already"
+    plane.wait_until(lambda: installed.metric("gpusched_reservations") == 0, what="no promise left")
+    assert broken(plane) == {}
+
+
+def test_a_bind_of_a_pod_replaced_meanwhile(own, place):
+    plane, installed = own
+    other = SecondScheduler(installed)
+    former = create(plane, pod("twice", place, schedulerName="other"))
+    plane.request("DELETE", f"/api/v1/namespaces/{place}/pods/twice", query={"gracePeriodSeconds": "0"}).expect()
+    create(plane, pod("twice", place, schedulerName="other"))
+    refused = {
+        "gpusched: the pod is gone, finished or replaced by another of its name",
+        "gpusched: the API server refused the binding: pod is gone or replaced",
+    }
+    assert other.bind(former, NODES[0]) in refused
+    assert bound_in(plane, place) == {}
+    plane.wait_until(lambda: installed.metric("gpusched_reservations") == 0, what="no promise left")
+
+
+def test_a_bind_to_a_node_that_policy_refuses(own, place):
+    plane, installed = own
+    tree = create(plane, pod("p", place, annotations={CLAIM: "15000Mi"}, schedulerName="other"))
+    assert SecondScheduler(installed).bind(tree, NODES[0]) == "gpusched: not enough unclaimed GPU memory"
+    assert SecondScheduler(installed).bind(tree, "cl-none") == "gpusched: node cl-none is not known"
+    assert bound_in(plane, place) == {}
