@@ -86,7 +86,10 @@ def _judged(request: AdmissionRequest, cluster: Cluster, *, mutating: bool) -> J
     tree, old = _decoded(request.tree), _decoded(request.old_tree)
     admission = _judge(request, tree, old, cluster)
     if not mutating:
-        admission = msgspec.structs.replace(admission, patch=())
+        # A pod is mutated before it is validated, and warned then: by now it carries what mutation added, such as
+        # affinity that leaves nodes out, and advice on that would speak of what the user did not write.
+        warnings = () if request.kind.kind == "Pod" and admission.allowed else admission.warnings
+        admission = msgspec.structs.replace(admission, patch=(), warnings=warnings)
     decision = _decision("mutate" if mutating else "validate", request, tree, admission)
     return Judged(decision, _response(request.uid, admission))
 

@@ -126,7 +126,7 @@ class Kubelet:
         fresh.rename(self._folder / "unhealthy")
 
     def wait_for_slots(self, count: int) -> None:
-        """Wait until the Node offers so many nvidia.com/gpu.
+        """Wait until so many nvidia.com/gpu are offered by the Node.
 
         Raises:
             LocalError: it does not in time.

@@ -205,7 +205,7 @@ class Binder:
             return Attempt("unknown", f"gpusched: the outcome of the binding is not known: {message}")
         if promise.unknown_since is None:
             self._release(promise)
-        return Attempt("refused", f"gpusched: the API server refused the binding: {message}")
+        return Attempt("refused", f"gpusched: the pod was not bound: {message}")
 
     async def _after_conflict(self, promise: Promise, message: str) -> Attempt:
         """A pod that is on its node already may have got there by this very request: ask."""

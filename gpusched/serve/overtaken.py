@@ -14,7 +14,7 @@ from gpusched.wire.decision import Decision
 #: How far, in seconds, the scheduler's watch may be ahead of gpusched's.
 _AHEAD: Final = 2.0
 #: Seconds in which kube-scheduler tries the pods again by itself if it sees the event after gpusched.
-_GRACE: Final = 1.0
+_GRACE: Final = 0.25
 _REMEMBERED: Final = 10_000
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gpusched.core.codes import Reason
+from gpusched.core.codes import Code, Reason
 from gpusched.local.api import Response
 from gpusched.local.cluster import Operations
 from gpusched.policy.config import parse_config
@@ -53,6 +53,7 @@ class Verdict(msgspec.Struct, frozen=True):
     kind: str
     text: str = ""
     node: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def dump(plane: Operations, config: Mapping[str, Any]) -> World:
@@ -79,7 +80,15 @@ def really(plane: Operations, tree: Tree) -> Verdict:
         return Verdict("denied", _denial(answer))
     place = path(tree["metadata"]["namespace"], tree["metadata"]["name"])
     asked = time.monotonic()
-    return plane.wait_for(place, lambda found: _settled(found, time.monotonic() - asked), SECONDS, f"verdict: {place}")
+    verdict = plane.wait_for(
+        place, lambda found: _settled(found, time.monotonic() - asked), SECONDS, f"verdict: {place}"
+    )
+    return msgspec.structs.replace(verdict, warnings=tuple(text for text in answer.warnings if _ours(text)))
+
+
+def _ours(warning: str) -> bool:
+    """Whether a warning is gpusched's and not the API server's own."""
+    return warning.startswith(tuple(f"{code}: " for code in Code))
 
 
 def _denial(answer: Response) -> str:
@@ -115,6 +124,9 @@ def differences(plane: Operations, tree: Tree, config: Mapping[str, Any] | None 
         if real.text != _said(outcome):
             yield f"really denied as {real.text!r}; simulated {_said(outcome)!r}"
     else:
+        warnings = tuple(f"{finding.code}: {finding.message}" for finding in outcome.admission.warnings)
+        if sorted(set(real.warnings)) != sorted(set(warnings)):
+            yield f"really warned {real.warnings}; simulated {warnings}"
         yield from _of_nodes(before, outcome, real)
 
 
@@ -132,6 +144,8 @@ def _of_nodes(before: World, outcome: Outcome, real: Verdict) -> Iterator[str]:
     assert outcome.candidate is not None
     judged = {state.node.name: reason for state, reason in verdicts(outcome.planned, outcome.candidate, before)}
     if real.kind == "placed":
+        if outcome.planned.tree["spec"].get("nodeName"):
+            return
         if judged[real.node] is not None:
             yield f"really on {real.node}, which the simulation refuses as {judged[real.node]}"
         return

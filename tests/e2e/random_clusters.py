@@ -6,6 +6,39 @@ from typing import Any
 from tests.build import Tree, a100_node, container, gfd_labels, h100_node, namespace, node, pod, t4_node
 
 MIG = "nvidia.com/mig-1g.10gb"
+_A100 = gfd_labels("NVIDIA-A100-SXM4-80GB", memory=81920, compute=(8, 0), family="ampere")
+#: Kinds of nodes by what is offered, how much of it, and what the labels say.
+_LABELLED: dict[str, tuple[int, str, dict[str, str]]] = {
+    "mig": (
+        7,
+        MIG,
+        _A100
+        | {
+            "nvidia.com/mig.capable": "true",
+            "nvidia.com/mig.strategy": "mixed",
+            "nvidia.com/mig-1g.10gb.count": "7",
+            "nvidia.com/mig-1g.10gb.memory": "9728",
+        },
+    ),
+    "single": (
+        7,
+        "nvidia.com/gpu",
+        gfd_labels("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", count=7, memory=9728, compute=(8, 0), family="ampere")
+        | {"nvidia.com/mig.capable": "true", "nvidia.com/mig.strategy": "single"},
+    ),
+    "mps": (
+        4,
+        "nvidia.com/gpu",
+        gfd_labels("NVIDIA-L4-SHARED", memory=23034, replicas=4, sharing="mps", compute=(8, 9), cuda="12.2"),
+    ),
+    "gke": (
+        2,
+        "nvidia.com/gpu",
+        {"cloud.google.com/gke-accelerator": "nvidia-l4", "cloud.google.com/gke-nodepool": "p"},
+    ),
+    "amd": (8, "amd.com/gpu", {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM", "amd.com/gpu.vram": "192G"}),
+}
+_TOLD = "family=turing, product=t4, sharing=time-slicing, replicas=2, gpu-memory=15360Mi"
 _DEDICATED = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
 _GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 _SOFT = {"key": "slow", "effect": "PreferNoSchedule"}
@@ -51,32 +84,21 @@ def _node(random: Random, name: str) -> Tree:
 
 
 def _model(random: Random, name: str, spec: dict[str, Any]) -> Tree:
-    kind = random.choice(("t4", "t4", "shared", "shared", "h100", "a100", "mig", "mps", "cpu", "cpu", "bare", "gke"))
-    labels = spec.pop("labels")
+    kind = random.choice(("t4", "t4", "shared", "shared", "h100", "a100", "cpu", "cpu", "bare", *_LABELLED))
+    if kind in _LABELLED:
+        gpus, resource, labels = _LABELLED[kind]
+        return node(name, gpus=gpus, resource=resource, labels=labels | spec.pop("labels"), **spec)
     if kind == "t4":
-        return t4_node(name, gpus=random.randint(1, 4), labels=labels, **spec)
+        return t4_node(name, gpus=random.randint(1, 4), **spec)
     if kind == "shared":
-        return t4_node(name, gpus=random.randint(1, 2), replicas=random.choice((2, 4)), labels=labels, **spec)
+        return t4_node(name, gpus=random.randint(1, 2), replicas=random.choice((2, 4)), **spec)
     if kind == "h100":
-        return h100_node(name, gpus=random.choice((2, 8)), labels=labels, **spec)
+        return h100_node(name, gpus=random.choice((2, 8)), **spec)
     if kind == "a100":
-        return a100_node(name, gpus=random.choice((2, 8)), labels=labels, **spec)
-    if kind == "mig":
-        base = gfd_labels("NVIDIA-A100-SXM4-80GB", memory=81920, compute=(8, 0), family="ampere")
-        profile = {
-            "nvidia.com/mig.capable": "true",
-            "nvidia.com/mig.strategy": "mixed",
-            "nvidia.com/mig-1g.10gb.count": "7",
-            "nvidia.com/mig-1g.10gb.memory": "9728",
-        }
-        return node(name, gpus=random.randint(1, 7), resource=MIG, labels=base | profile | labels, **spec)
-    if kind == "mps":
-        shared = gfd_labels("NVIDIA-L4-SHARED", memory=23034, replicas=4, sharing="mps", compute=(8, 9), cuda="12.2")
-        return node(name, gpus=4, labels=shared | labels, **spec)
-    if kind == "gke":
-        cloud = {"cloud.google.com/gke-accelerator": "nvidia-l4", "cloud.google.com/gke-nodepool": "p"}
-        return node(name, gpus=random.randint(1, 2), labels=cloud | labels, **spec)
-    return node(name, gpus=2 if kind == "bare" else None, labels=labels, **spec)
+        return a100_node(name, gpus=random.choice((2, 8)), **spec)
+    if kind == "bare" and random.random() < 0.5:
+        spec["annotations"] = {"gpusched.io/facts": _TOLD}
+    return node(name, gpus=2 if kind == "bare" else None, **spec)
 
 
 def random_namespaces(random: Random, prefix: str) -> list[Tree]:
@@ -95,6 +117,12 @@ def random_pod(random: Random, name: str, namespaces: list[str]) -> Tree:
     for part, add in ((0.25, _tolerate), (0.2, _select), (0.25, _node_affinity), (0.15, _spread), (0.2, _pod_affinity)):
         if random.random() < part:
             add(random, spec)
+    if random.random() < 0.03:
+        spec["runtimeClassName"] = "nvidia"
+    if random.random() < 0.03:
+        spec["nodeName"] = "n03"
+    if random.random() < 0.03:
+        spec["schedulingGates"] = [{"name": "example.com/later"}]
     containers = _containers(random)
     if random.random() < 0.1:
         spec["initContainers"] = [_cpu(random, container("init"))]
@@ -138,6 +166,9 @@ def _annotations(random: Random) -> dict[str, str]:
         "min-driver-version": ("535",),
         "node-selector": ("zone in (a, b)", "disk!=hdd"),
         "familys": ("turing",),
+        "min-cuda-version": ("12.0",),
+        "max-gpu-memory": ("16Gi", "80G"),
+        "runtime-class": ("never", "nvidia"),
     }
     chosen = [key for key in options if random.random() < (0.2 if key == "gpu-memory" else 0.04)]
     return {f"gpusched.io/{key}": random.choice(options[key]) for key in chosen}
@@ -206,7 +237,7 @@ def _pod_affinity(random: Random, spec: dict[str, Any]) -> None:
     if random.random() < 0.3:
         term["namespaceSelector"] = {}
     if random.random() < 0.2:
-        term["matchLabelKeys"] = ["tier"]
+        term[random.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["tier"]
     kind = random.choice(("podAffinity", "podAntiAffinity"))
     spec.setdefault("affinity", {})[kind] = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
 

@@ -40,10 +40,12 @@ def configured(installed, plane, changes, was):
         return _MARK in plane.create(pod("probe", "default"), dry_run=True).expect()["spec"]["tolerations"]
 
     installed.configure({**changes, "tolerations": [*changes.get("tolerations", ()), _MARK]})
-    plane.wait_until(marked, what="configuration taken by gpusched")
-    yield
-    installed.configure({"tolerations": [], **was})
-    plane.wait_until(lambda: not marked(), what="configuration taken back by gpusched")
+    try:
+        plane.wait_until(marked, what="configuration taken by gpusched")
+        yield
+    finally:
+        installed.configure({"tolerations": [], **was})
+        plane.wait_until(lambda: not marked(), what="configuration taken back by gpusched")
 
 
 def denied(message, webhook="pods.mutate"):

@@ -155,3 +155,19 @@ def test_a_deleted_pod_wakes_the_one_that_waits_for_its_claim(control_plane, ins
     refusal(control_plane, namespace, "waits")
     delete(control_plane, namespace, "holds")
     timed("deleted pod, claim free and bound", lambda: bound_node(control_plane, namespace, "waits"))
+
+
+def test_no_wake_is_lost_when_the_scheduler_hears_of_it_first(control_plane, installed, namespace, fake_nodes):
+    """kube-scheduler asks at once when a pod is deleted, about one time in five before gpusched has seen it go."""
+    fake_nodes([t4_node("qu-shared", gpus=1, replicas=4)])
+    nodes_seen(control_plane, "qu-shared")
+    claim = {"gpusched.io/gpu-memory": "8Gi"}
+    woken = installed.metric("gpusched_pods_woken_total")
+    create(control_plane, pod("p0", namespace, annotations=claim))
+    bound_node(control_plane, namespace, "p0")
+    for turn in range(1, 25):
+        create(control_plane, pod(f"p{turn}", namespace, annotations=claim))
+        refusal(control_plane, namespace, f"p{turn}")
+        delete(control_plane, namespace, f"p{turn - 1}")
+        bound_node(control_plane, namespace, f"p{turn}", SOON_SECONDS)
+    say(f"{installed.metric('gpusched_pods_woken_total') - woken:.0f} of 24 pods woken by gpusched")

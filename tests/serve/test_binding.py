@@ -51,7 +51,7 @@ async def test_refused_releases_at_once_and_once() -> None:
 
         error = await it.bind()
 
-        assert error == 'gpusched: the API server refused the binding: admission webhook "x" denied the request'
+        assert error == 'gpusched: the pod was not bound: admission webhook "x" denied the request'
         assert (it.codes, it.used(), it.open, it.released) == (["refused"], 0, 0, 1)
         await it.binder.settle()
         assert it.released == 1

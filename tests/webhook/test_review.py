@@ -53,6 +53,15 @@ def test_a_pod_is_patched() -> None:
     assert "patchType" not in answered(after)
 
 
+def test_a_pod_is_warned_when_it_is_mutated_and_not_again() -> None:
+    """By the time it is validated it carries gpusched's own affinity, of which it would be told instead."""
+    template = deployment(1)
+    template["spec"]["template"]["spec"] = pod(gpus=1, resource="nvidia.com/gpus")["spec"]
+    asking = pod(gpus=1, resource="nvidia.com/gpus")
+    assert len(answered(asking)["warnings"]) == len(answered(template, mutating=False)["warnings"]) == 1
+    assert "warnings" not in answered(asking, mutating=False)
+
+
 def test_a_validating_webhook_never_patches() -> None:
     response = answered(pod(), mutating=False)
     assert response["allowed"]

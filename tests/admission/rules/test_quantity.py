@@ -46,6 +46,16 @@ def test_other_amounts_are_refused_once(amount: object, sentence: str, template:
     assert _line(amount, amount, template=template) == line
 
 
+def test_a_misspelt_gpu_is_counted_like_the_real_one() -> None:
+    """The API server wants whole numbers of whatever has a domain; what is no GPU at all is left to it."""
+    tree = pod("p", "team-a", container("train", gpus="500m", resource="nvidia.com/gpus"))
+    refusals, _ = lines(judged(tree))
+    assert [line.partition(";")[0] for line in refusals] == [
+        "gpu-quantity: container train asks nvidia.com/gpus: 500m (0.5)"
+    ]
+    assert lines(judged(pod("p", "team-a", container("train", gpus="500m", resource="example.com/nic"))))[0] == []
+
+
 @pytest.mark.parametrize("amount", ["1", "0"])
 def test_a_request_needs_a_limit(amount: str) -> None:
     assert _line(None, amount) == [
