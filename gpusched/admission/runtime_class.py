@@ -43,7 +43,7 @@ def choose(builder: PatchBuilder, pod: Pod, asked: Iterable[str], ctx: Context) 
     if wish == _NEVER:
         return Choice("", "not set: the policy says never")
     if wish != _AUTO:
-        return _checked(wish, f"the policy names {wish}", pod, ctx.facts)
+        return _checked(wish, f"the policy names {wish}", pod, ctx.facts, none="write never")
     return _automatic(pod, asked, ctx)
 
 
@@ -61,9 +61,10 @@ def _automatic(pod: Pod, asked: Iterable[str], ctx: Context) -> Choice:
         return Choice("", f"not set: none is configured for {', '.join(classes) or 'this resource'}")
     if len(names) > 1:
         return Choice("", f"not set: {', '.join(classes)} in one pod need {' and '.join(names)}")
-    if NVIDIA in vendors and (why := _not_needed(ctx.facts, names[0])):
-        return Choice("", f"not set: {why}")
-    return _checked(names[0], f"the nodes need it for {', '.join(classes)}", pod, ctx.facts)
+    if NVIDIA in vendors and (reason := _not_needed(ctx.facts, names[0])):
+        return Choice("", f"not set: {reason}")
+    why = f"the nodes need it for {', '.join(classes)}"
+    return _checked(names[0], why, pod, ctx.facts, none='configure "" for none')
 
 
 def _not_needed(facts: ClusterFacts, name: str) -> str:
@@ -83,12 +84,12 @@ def _injects_by_cdi(operator: OperatorFacts) -> bool:
     return operator.version is not None and operator.version >= _CDI_BY_DEFAULT and operator.cdi_enabled is not False
 
 
-def _checked(name: str, why: str, pod: Pod, facts: ClusterFacts) -> Choice:
+def _checked(name: str, why: str, pod: Pod, facts: ClusterFacts, *, none: str) -> Choice:
     if not facts.known:
         return Choice("", f"not set: whether {name} exists is not known")
     found = facts.runtime_classes.get(name)
     if found is None:
-        full = f'RuntimeClass {quoted(name)} does not exist: not set. Create it, or configure "" for none.'
+        full = f"RuntimeClass {quoted(name)} does not exist: not set. Create it, or {none}."
         return Choice(
             "", f"not set: {name} does not exist", _warning(full, f"no RuntimeClass {quoted(name)}: not set.")
         )

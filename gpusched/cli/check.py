@@ -52,7 +52,9 @@ def _table(result: CheckResult, style: Style) -> str:
     if not rows:
         return "nothing to judge in the manifests\n"
     table = render(("NAMESPACE", "OBJECT", "RESULT", "MESSAGE"), rows, sentences=True, style=style)
-    return f"{table}\n{counted(len(result.pods), 'object')} judged, {result.summary.denied} refused\n"
+    judged = len(result.pods) + len(result.namespaces)
+    refused = result.summary.denied + sum(not space.admission.allowed for space in result.namespaces)
+    return f"{table}\n{counted(judged, 'object')} judged, {refused} refused\n"
 
 
 def _rows(namespace: str, name: str, admission: AdmissionView) -> list[list[str | Cell]]:

@@ -15,6 +15,15 @@ from gpusched.core.fields import literal
 from gpusched.simulate.manifest import CLUSTER_SCOPED, InputFault, Manifest
 
 _HELM: Final = "looks like a Helm template: render it first (helm template … | gpusched … -f -)"
+_LIST: Final = ": put its items into an object of apiVersion v1 and kind List, or write them one after the other"
+#: Files that make manifests and are none, by name in lower case.
+_GENERATORS: Final = dict.fromkeys(
+    ("chart.yaml", "values.yaml"),
+    "belongs to a Helm chart and is no manifest: render the chart (helm template DIRECTORY | gpusched … -f -)",
+) | dict.fromkeys(
+    ("kustomization.yaml", "kustomization.yml", "kustomization"),
+    "is input of kustomize and no manifest: render it (kubectl kustomize DIRECTORY | gpusched … -f -)",
+)
 _ITEM: Final = re.compile(r"items\[(\d+)\]\.?")
 
 Progress = Callable[[int, int], None]
@@ -54,7 +63,10 @@ def _objects(text: Text, namespace: str, progress: Progress) -> Iterator[Manifes
         for fault in reading.faults:
             subject = _subject(source, reading.tree, fault.path, namespace)
             yield InputFault(source, fault.path, f"{subject}: {fault.message}" if subject else fault.message)
-        if reading.usable:
+        generator = _GENERATORS.get(text.name.replace("\\", "/").rpartition("/")[2].lower())
+        if generator and isinstance(reading.tree, dict) and not _typed(reading.tree):
+            yield InputFault(source, "", generator)
+        elif reading.usable:
             yield from _expand(source, "", reading.tree, namespace)
     if number == 0:
         yield InputFault(text.name, "", "no document in it: nothing but comments")
@@ -86,7 +98,8 @@ def _parsed(text: Text, progress: Progress) -> Iterator[tuple[Reading, str]]:
 
 def _expand(source: str, path: str, tree: object, namespace: str) -> Iterator[Manifest | InputFault]:
     if not isinstance(tree, dict):
-        yield InputFault(source, path, f"a Kubernetes object is a mapping, not {_literal(tree)}")
+        hint = _LIST if isinstance(tree, list) else ""
+        yield InputFault(source, path, f"a Kubernetes object is a mapping, not {_literal(tree)}{hint}")
         return
     items = _items(tree)
     if items is not None:

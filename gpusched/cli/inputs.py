@@ -12,6 +12,7 @@ from gpusched.core.resources import GpuResources
 from gpusched.policy.config import parse_config
 from gpusched.policy.model import Config
 from gpusched.simulate.manifest import InputFault, Manifest
+from gpusched.simulate.standing import unread_annotations
 from gpusched.simulate.world import World, load
 
 #: Objects of a cluster that are no manifests, by the option that they belong to.
@@ -91,6 +92,8 @@ def world_of(inputs: Inputs, *, known: bool = True) -> World:
     """The dump as working state; its faults join the errors."""
     world = load(inputs.standing, inputs.config, known=known)
     inputs.errors.extend(world.faults)
+    replaced = {item.name for item in inputs.manifests if (item.group, item.kind) == ("", "Namespace")}
+    inputs.notes.extend(unread_annotations(world, replaced))
     return world
 
 

@@ -6,6 +6,7 @@ from gpusched.cli.style import Style
 from gpusched.cli.tables import Cell, render
 from gpusched.core.pool import Pool, Sharing
 from gpusched.core.version import format_driver
+from gpusched.simulate.result import node_notes
 from gpusched.state.node_state import NodeState
 
 _HEADERS = ("NODE", "PRODUCT", "SHARING", "USED/SLOTS", "MEM/SLOT", "CLAIMED", "DRIVER", "NOTES")
@@ -20,11 +21,11 @@ def nodes_table(states: Iterable[NodeState], style: Style) -> str:
         pools = [pool for pool in state.node.pools if pool.slots or state.use(pool.resource).used]
         pools = pools or list(state.node.pools)
         if not pools:
-            rows.append([state.node.name, "-", "-", "-", "-", "-", "-", "; ".join(state.node.notes)])
+            rows.append([state.node.name, "-", "-", "-", "-", "-", "-", "; ".join(node_notes(state))])
         for index, pool in enumerate(pools):
-            notes = (*state.node.notes, *pool.notes) if index == 0 else pool.notes
+            notes = (*node_notes(state), *pool.notes) if index == 0 else pool.notes
             rows.append(_row(state, pool, notes))
-    return render(_HEADERS, rows, style=style)
+    return render(_HEADERS, rows, sentences=True, style=style)
 
 
 def _row(state: NodeState, pool: Pool, notes: tuple[str, ...]) -> list[str | Cell]:

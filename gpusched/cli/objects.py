@@ -36,6 +36,9 @@ _FAMILIAR: Final = frozenset(kind for _, kind in _FIELDS) | {
     "StatefulSet",
 }
 
+#: What to do with kinds that stand for manifests.
+_REMEDIES: Final = {"Kustomization": " (render it: kubectl kustomize DIRECTORY | gpusched … -f -)"}
+
 
 class Objects(msgspec.Struct):
     """Documents by use, each list in the order of the files.
@@ -62,7 +65,7 @@ class Objects(msgspec.Struct):
         if not self.skipped:
             return None
         counts = sorted(self.skipped.items(), key=lambda item: (-item[1], item[0]))
-        return "skipped: " + ", ".join(f"{count} {kind}" for kind, count in counts)
+        return "skipped: " + ", ".join(f"{count} {kind}{_REMEDIES.get(kind, '')}" for kind, count in counts)
 
 
 def sort_objects(

@@ -40,6 +40,8 @@ def report(cluster: tuple[str, ...], config: str | None, policy: tuple[str, ...]
     session = Session(form, no_color=no_color)
     inputs = session.read(policy, cluster, config)
     apply_once(inputs)
+    if policy and not any(item.kind == "Namespace" and not item.group for item in inputs.manifests):
+        inputs.notes.append("--policy: no Namespace in it, so nothing is proposed: the policy judged is the dump's own")
     world = world_of(inputs)
     faults: list[InputFault] = []
     namespaces = Namespaces(world)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from typing import Final
 
 from gpusched.cli.nodes_table import nodes_table
 from gpusched.cli.paragraphs import paragraph
@@ -21,6 +21,9 @@ _PATCHED = (
     ("/spec/containers", "env"),
     ("/spec/initContainers", "env"),
 )
+
+#: Nodes named in a row.
+_NODES: Final = 6
 
 
 def simulate_table(result: SimulateResult, simulation: Simulation, style: Style, *, explain: bool) -> str:
@@ -44,14 +47,19 @@ def simulate_table(result: SimulateResult, simulation: Simulation, style: Style,
 
 
 def _pods(pods: Sequence[PodView], style: Style) -> str:
-    rows = [_row(list(group)) for _, group in groupby(pods, key=_likeness)]
+    groups: dict[object, dict[object, list[PodView]]] = {}
+    for pod in pods:
+        workload = (pod.source, pod.namespace, _workload(pod))
+        groups.setdefault(workload, {}).setdefault(_likeness(pod), []).append(pod)
+    rows = [_row(group) for results in groups.values() for group in results.values()]
     return render(("NAMESPACE", "WORKLOAD", "PODS", "RESULT", "WHERE AND WHY"), rows, sentences=True, style=style)
 
 
 def _likeness(pod: PodView) -> object:
     """Pods of one template with the same outcome share a line."""
-    verdict = "placed" if pod.placement else pod.unschedulable or pod.gated or pod.admission.message
-    return (pod.source, pod.namespace, _workload(pod), verdict, pod.admission.patch == (), pod.notes)
+    waiting = pod.unschedulable
+    verdict = "placed" if pod.placement else pod.gated or pod.admission.message
+    return (verdict, waiting.suggestion if waiting else "", pod.admission.patch == (), pod.notes)
 
 
 def _row(group: list[PodView]) -> list[str | Cell]:
@@ -86,7 +94,9 @@ def _why(group: list[PodView]) -> str:
     if first.gated is not None:
         return "waits for the namespace's quota" if first.gated == "quota" else f"scheduling gate {first.gated}"
     nodes = Counter(pod.placement.node for pod in group if pod.placement is not None)
-    where = ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in nodes.items())
+    where = ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in list(nodes.items())[:_NODES])
+    if len(nodes) > _NODES:
+        where += f" and {len(nodes) - _NODES} more"
     patched = patched_fields(first.admission)
     return "; ".join(part for part in (where, f"added {', '.join(patched)}" if patched else "") if part)
 
@@ -100,10 +110,13 @@ def patched_fields(admission: AdmissionView) -> list[str]:
 def explanations(pods: Sequence[PodView]) -> str:
     """Reasons, warnings and notes, once for pods of which the same is to be said."""
     lines: list[str] = []
-    for _, group in groupby(pods, key=lambda pod: (pod.namespace, pod.owner or pod.name, tuple(_details(pod)))):
-        first = next(iter(group))
-        details = _details(first)
-        if details:
+    told: set[object] = set()
+    for pod in pods:
+        details = tuple(_details(pod))
+        key = (pod.namespace, pod.owner or pod.name, details)
+        if details and key not in told:
+            told.add(key)
+            first = pod
             lines.extend(["", *paragraph("", f"{first.namespace}/{first.name}"), *details])
     return "\n".join(lines) + "\n" if lines else ""
 

@@ -43,10 +43,11 @@ def render(
     """
     paper = style or Style()
     cells = [[_shown(cell) for cell in row] for row in rows]
-    if sentences and _room_for_last([headers, *([cell.text for cell in row] for row in cells)], width) < _SENTENCE:
+    texts = [headers, *([cell.text for cell in row] for row in cells)]
+    if sentences and _room_for_last(texts, width) < min(_SENTENCE, max(width_of(row[-1]) for row in texts)):
         return _over_sentences(headers, cells, width, paper)
     flowing = [header in ({headers[-1]} if wrapped is None else wrapped) for header in headers]
-    widths = _fit([headers, *([cell.text for cell in row] for row in cells)], flowing, width)
+    widths = _fit(texts, flowing, width)
     lines = _lines([Cell(header, Colour.STRONG) for header in headers], widths, flowing, paper)
     for row in cells:
         lines += _lines(row, widths, flowing, paper)

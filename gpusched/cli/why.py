@@ -8,7 +8,16 @@ from gpusched.cli.session import Session, cluster_option, config_option, error_v
 from gpusched.cli.why_text import why_text
 from gpusched.simulate.result import ErrorView, PodView
 from gpusched.simulate.run import Simulation
-from gpusched.simulate.why import Why, find_planned, find_standing, parse_target, why_planned, why_standing
+from gpusched.simulate.why import (
+    Why,
+    find_planned,
+    find_standing,
+    find_workloads,
+    parse_target,
+    why_planned,
+    why_standing,
+    why_workload,
+)
 from gpusched.simulate.world import World
 
 
@@ -37,7 +46,7 @@ def why(
     """Say why a pod is refused, gated, pending, or where it is, and the smallest change that would fit.
 
     NAME is a pod, namespace/name, or TYPE/name of a workload, in the manifests (-f) or in the dump. Exit code 0: it
-    has a node; 1: it has none; 2: it is not there, or some input could not be used.
+    is on a node; 1: it is on none, or has finished; 2: it is not there, or some input could not be used.
     """
     if not cluster or not (name or files):
         raise click.UsageError("name a pod or manifests (-f), and a dump of the cluster with --cluster")
@@ -49,9 +58,9 @@ def why(
     simulation = Simulation(world)
     with session.progress("simulating", "pods") as progress:
         simulation.run(inputs.manifests, progress.update)
+    answers = _answers(name, inputs, simulation, world)
     inputs.errors.extend(simulation.faults)
     inputs.notes.extend(simulation.remarks)
-    answers = _answers(name, inputs, simulation, world)
     if name is not None and not answers:
         session.tell(inputs)
         raise click.UsageError(f"no pod or workload {name} in the manifests or the dump")
@@ -70,8 +79,18 @@ def _answers(name: str | None, inputs: Inputs, simulation: Simulation, world: Wo
             return [why_planned(outcomes[0], simulation)]
         standing = [why_standing(manifest, world) for manifest in find_standing(inputs.standing, target)]
         if standing:
-            return [min(standing, key=lambda answer: answer.view.placement is not None)]
-    return []
+            return [min(standing, key=_at_rest)]
+    planned = (
+        why_workload(manifest, simulation)
+        for target in parse_target(name)
+        for manifest in find_workloads(inputs.standing, target)
+    )
+    return [answer for answer in planned if answer is not None][:1]
+
+
+def _at_rest(answer: Why) -> tuple[bool, bool]:
+    """Pods that wait before those that run, and those before finished ones."""
+    return bool(answer.finished), answer.view.placement is not None
 
 
 def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool) -> None:

@@ -34,6 +34,8 @@ def _head(answer: Why, style: Style) -> str:
     demand = f"  {answer.demand}" if answer.demand else ""
     if not view.admission.allowed:
         state = style.paint("REFUSED", Colour.BAD)
+    elif answer.finished:
+        state = style.paint("FINISHED", Colour.WARNING) + f" ({answer.finished})"
     elif view.placement is not None:
         state = style.paint("ON NODE", Colour.GOOD) + f" {view.placement.node}"
     elif view.gated is not None:

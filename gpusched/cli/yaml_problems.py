@@ -25,6 +25,11 @@ _HINTS: Final = (
     ("did not find expected node content", "a value is missing, or a '[' or '{' is not closed"),
     ("unexpected end of stream", "a quote or bracket is not closed"),
 )
+#: What the parser says where a bracket closes more than was opened.
+_BLOCK_ENDS: Final = (
+    "did not find expected key", "expected '-' indicator", "expected <document start>", "expected node content",
+    "expected <block end>",
+)  # fmt: skip
 
 
 def sentence(error: yaml.YAMLError, text: str, first_line: int) -> str:
@@ -47,7 +52,13 @@ def sentence(error: yaml.YAMLError, text: str, first_line: int) -> str:
 def _hint(problem: str, content: str) -> str:
     if "cannot start any token" in problem and "\t" in content[: len(content) - len(content.lstrip())]:
         return _TAB
+    if any(words in problem for words in _BLOCK_ENDS) and _closes_too_much(content):
+        return "a '}' or ']' too many: remove it"
     return next((hint for words, hint in _HINTS if words in problem), problem)
+
+
+def _closes_too_much(content: str) -> bool:
+    return sum(map(content.count, "}]")) > sum(map(content.count, "{["))
 
 
 def _line(text: str, index: int) -> str:

@@ -2,7 +2,8 @@
 
 A pool's devices have R slots each and M usable MiB, and the kubelet may put any R of the pool's slots on one device.
 So no device is ever over M exactly when the R largest amounts of the pool sum up to at most M. An unclaimed slot on a
-shared pool amounts to M // R, hence unclaimed pods always fit beside each other.
+shared pool amounts to M // R, hence unclaimed pods always fit beside each other. A claim of a pod bound round gpusched
+amounts to no less: nobody has checked what that pod will use.
 """
 
 from collections.abc import Iterator
@@ -133,4 +134,14 @@ def _room(device: _Device, use: PoolUse, slots: int) -> int:
 def _largest_held(device: _Device, use: PoolUse) -> Iterator[int]:
     """The amounts of the R largest slots held, in falling order."""
     unclaimed = [device.share] * min(use.unclaimed, device.replicas)
-    yield from sorted([*use.claims[: device.replicas], *unclaimed], reverse=True)[: device.replicas]
+    claims = use.claims[: device.replicas] if not use.outside else _with_outside_raised(device, use)
+    yield from sorted([*claims, *unclaimed], reverse=True)[: device.replicas]
+
+
+def _with_outside_raised(device: _Device, use: PoolUse) -> list[int]:
+    claims = list(use.claims)
+    for claim in use.outside:
+        if claim < device.share:
+            claims.remove(claim)
+            claims.append(device.share)
+    return claims

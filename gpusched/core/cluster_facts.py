@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from gpusched.core.node import Node, Taint
+from gpusched.core.node_groups import NodeGroup, grouped
 from gpusched.core.pod import Toleration
 from gpusched.core.pool import Pool
 
@@ -33,6 +34,8 @@ class ClusterFacts(msgspec.Struct, frozen=True):
 
     known: bool = False
     nodes: tuple[Node, ...] = ()
+    #: The same nodes by what they offer; empty where nobody has grouped them yet.
+    grouped: tuple[NodeGroup, ...] = ()
     #: Every pool of every node that has slots, distinct by everything but slots, devices and notes.
     pools: tuple[Pool, ...] = ()
     #: Extended resource names in any node's allocatable.
@@ -46,3 +49,8 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     dra_resources: frozenset[str] = frozenset()
     #: Whether the labeller has finished a first pass; offline it is taken to have (simulate labels the nodes itself).
     labelled: bool = True
+
+    @property
+    def groups(self) -> tuple[NodeGroup, ...]:
+        """The nodes by what they offer."""
+        return self.grouped or grouped(self.nodes)

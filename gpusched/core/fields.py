@@ -179,8 +179,9 @@ def _step(key: str) -> str:
 
 
 def _quote_it(value: object) -> str:
-    text = literal(value)
-    return f'value {text} must be a string: write "{text}" in quotes'
+    # The parsed value is not what stands in the file: 550.90 is 550.9 by now, and off is false.
+    what = "" if isinstance(value, bool) else "the number "
+    return f"must be a string, but YAML reads it as {what}{literal(value)}: put it in quotes as it was written"
 
 
 def _described(value: object) -> str:

@@ -54,6 +54,11 @@ class Pool(msgspec.Struct, frozen=True, gc=False):
         return self.sharing in SHARED_KINDS or (self.replicas is not None and self.replicas > 1)
 
     @property
+    def divided(self) -> bool:
+        """Whether a slot is known to be less than a GPU: a share of one, or a MIG instance."""
+        return self.shared or self.sharing is Sharing.MIG
+
+    @property
     def device_memory_mib(self) -> int | None:
         """Memory that the slots of one device share: the card, or the MIG instance. None when unknown.
 

@@ -38,29 +38,36 @@ class QuotaUse(msgspec.Struct, frozen=True):
 
 
 class PoolUse(msgspec.Struct, frozen=True, gc=False):
-    """Use of one pool. `claims` are the claims in MiB per slot in falling order, one entry a slot, of holders that
-    made one (or were bound round gpusched); `unclaimed` counts the other used slots.
+    """Use of one pool. `claims` are the claims in MiB per slot as written, in falling order, one entry a slot, of
+    holders that made one; `outside` are those among them of pods bound round gpusched; `unclaimed` counts the other
+    used slots.
     """
 
     used: int = 0
     claims: tuple[int, ...] = ()
     unclaimed: int = 0
+    outside: tuple[int, ...] = ()
 
 
 def pool_use(pool: Pool, holders: Iterable[Holder]) -> PoolUse:
-    """Sum up the holders of one pool. A pod bound round gpusched counts the larger of its claim and a slot's part."""
+    """Sum up the holders of one pool."""
     used = unclaimed = 0
     claims: list[int] = []
+    outside: list[int] = []
     for holder in holders:
         slots = holder.slots.get(pool.resource, 0)
         if not slots:
             continue
         used += slots
-        claim = holder.claim_mib
-        if holder.outside and claim is not None and pool.slot_memory_mib is not None:
-            claim = max(claim, pool.slot_memory_mib)
-        if claim is None:
+        if holder.claim_mib is None:
             unclaimed += slots
-        else:
-            claims.extend([claim] * slots)
-    return PoolUse(used=used, claims=tuple(sorted(claims, reverse=True)), unclaimed=unclaimed)
+            continue
+        claims.extend([holder.claim_mib] * slots)
+        if holder.outside:
+            outside.extend([holder.claim_mib] * slots)
+    return PoolUse(
+        used=used,
+        claims=tuple(sorted(claims, reverse=True)),
+        unclaimed=unclaimed,
+        outside=tuple(sorted(outside, reverse=True)),
+    )

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
+from gpusched.core.names import FACTS_ANNOTATION
 from gpusched.core.pool import Sharing
-from gpusched.dialects.merge import choose, ordered
+from gpusched.dialects import admin
+from gpusched.dialects.merge import Choice, choose, ordered
 from gpusched.dialects.partial import Partial, Rank
 from gpusched.dialects.surface import Offer, Surface
 
@@ -19,6 +21,7 @@ NAME: Final = "agreement"
 _DIVISION: Final = frozenset({"sharing", "replicas"})
 #: Labels written by software on the node may be those of other devices; instance types do not change.
 _ALL: Final = _DIVISION | {"product", "gpu_memory_mib", "instance_mib"}
+_NAMES: Final = {"product": "product", "gpu_memory_mib": "memory", "sharing": "sharing", "replicas": "replicas"}
 
 
 def agreement(surface: Surface, said: Mapping[str, Sequence[Partial]]) -> tuple[Partial, ...]:
@@ -45,29 +48,62 @@ def _of_vendor(surface: Surface, vendor: str, said: Mapping[str, Sequence[Partia
     }
     known = {resource: choice.value for resource, choice in replicas.items() if choice is not None}
     if not known:
-        return _without_replicas(offers, count.value, count.source)
+        return _without_replicas(offers, count, words)
     if len(known) < len(offers):
         return ()
     devices = sum((Fraction(offer.capacity, max(known[offer.resource], 1)) for offer in offers), Fraction())
     if devices == count.value:
         return ()
+    said_by_admin = any(choice is not None and choice.source == admin.NAME for choice in replicas.values())
     labels = " and ".join(f"{max(known[offer.resource], 1)}" for offer in offers)
-    return _disagreement(offers, f"{count.source} labels tell of {count.value} × {labels}", all_facts=by_node)
+    told = f"{count.value} × {labels}"
+    if said_by_admin:
+        told = f"{count.value} devices, {FACTS_ANNOTATION} of replicas {labels}"
+    return _disagreement(offers, f"{count.source} labels tell of {told}", words, all_facts=by_node)
 
 
-def _without_replicas(offers: Sequence[Offer], count: int, source: str) -> tuple[Partial, ...]:
+def _without_replicas(
+    offers: Sequence[Offer], count: Choice[int], words: Mapping[str, Sequence[Partial]]
+) -> tuple[Partial, ...]:
     """As many slots as devices: nothing is shared. Any other number is shared in a way that nobody tells."""
     capacity = sum(offer.capacity for offer in offers)
-    if capacity == count:
-        return tuple(Partial(source, Rank.CLOUD, offer.resource, sharing=Sharing.NONE, replicas=1) for offer in offers)
-    return _disagreement(
-        offers, f"{source} labels tell of {count} devices and nothing tells of replicas", all_facts=False
+    if capacity == count.value:
+        return tuple(
+            Partial(count.source, Rank.CLOUD, offer.resource, sharing=Sharing.NONE, replicas=1) for offer in offers
+        )
+    told = f"{count.source} labels tell of {count.value} devices and nothing tells of replicas"
+    return _disagreement(offers, told, words, all_facts=False)
+
+
+def _disagreement(
+    offers: Sequence[Offer], told: str, words: Mapping[str, Sequence[Partial]], *, all_facts: bool
+) -> tuple[Partial, ...]:
+    capacity = sum(offer.capacity for offer in offers)
+    hidden = _ALL if all_facts else _DIVISION
+    offered = f"{capacity} {'slot is' if capacity == 1 else 'slots are'} offered, {told}"
+    return tuple(
+        Partial(
+            NAME,
+            Rank.AGREEMENT,
+            offer.resource,
+            unknown=hidden,
+            notes=(f"{offered}: {_consequence(hidden, words[offer.resource])}",),
+        )
+        for offer in offers
     )
 
 
-def _disagreement(offers: Sequence[Offer], told: str, *, all_facts: bool) -> tuple[Partial, ...]:
-    capacity = sum(offer.capacity for offer in offers)
-    hidden = _ALL if all_facts else _DIVISION
-    lost = "product, memory, sharing and replicas are" if all_facts else "sharing and replicas are"
-    note = f"{capacity} slots are offered, {told}: {lost} unknown until they agree"
-    return tuple(Partial(NAME, Rank.AGREEMENT, offer.resource, unknown=hidden, notes=(note,)) for offer in offers)
+def _consequence(hidden: frozenset[str], partials: Sequence[Partial]) -> str:
+    """Which facts are unknown now; what the administrator says of the node stands."""
+    settled = frozenset(
+        fact
+        for partial in partials
+        if partial.rank <= Rank.ADMIN
+        for fact in _NAMES
+        if getattr(partial, fact) is not None
+    )
+    lost = [name for fact, name in _NAMES.items() if fact in hidden - settled]
+    if not lost:
+        return f"{FACTS_ANNOTATION} holds"
+    listed = " and ".join((", ".join(lost[:-1]), lost[-1])) if len(lost) > 1 else lost[0]
+    return f"{listed} {'are' if len(lost) > 1 else 'is'} unknown until they agree"

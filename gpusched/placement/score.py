@@ -20,13 +20,16 @@ _MIB_PER_GIB: Final = 1024
 class RankKey(msgspec.Struct, frozen=True, order=True):
     """How well a node suits a pod, compared field by field; less is better.
 
-    `family` is the place in the order of preference. `unknown` counts resources of unknown memory. `waste_gib` is
+    `family` is the place in the order of preference. `divided` counts resources of which one container asks for several
+    slots that are parts of GPUs: a CUDA process uses one MIG device, and shares of one GPU are no more than one of them
+    (NVIDIA MIG User Guide, k8s-device-plugin). `unknown` counts resources of unknown memory. `waste_gib` is
     visible memory beyond what is asked, in whole GiB, since equal cards report slightly unequal sizes. `opened` counts
     GPUs in use for the first time, `load` and `free` say how full the pool will be, both turned round to spread.
     `waste_mib` settles the rest.
     """
 
     family: int = 0
+    divided: int = 0
     unknown: int = 0
     waste_gib: int = 0
     opened: int = 0
@@ -68,6 +71,7 @@ def rank_key(request: Request, state: NodeState) -> RankKey:
     keys = [_rank(request, state, resource) for resource in request.demand.slots]
     return RankKey(
         family=sum(key.family for key in keys),
+        divided=sum(key.divided for key in keys),
         unknown=sum(key.unknown for key in keys),
         waste_gib=sum(key.waste_gib for key in keys),
         opened=sum(key.opened for key in keys),
@@ -91,6 +95,7 @@ def _pool_rank(request: Request, pool: Pool, use: PoolUse, slots: int) -> RankKe
     spread = request.resolution.placement == "spread"
     return RankKey(
         family=_family_place(request, pool.family),
+        divided=int(pool.divided and request.demand.largest_container(pool.resource) > 1),
         unknown=int(waste is None),
         waste_gib=((waste or 0) + _MIB_PER_GIB // 2) // _MIB_PER_GIB,
         opened=0 if spread else _opened(pool, use, slots),
@@ -128,7 +133,8 @@ def _load_after(pool: Pool, use: PoolUse, slots: int, claim: int | None) -> floa
     part = pool.slot_memory_mib
     if not pool.shared or not part:
         return by_slots
-    taken = sum(use.claims) + use.unclaimed * part + slots * (part if claim is None else claim)
+    raised = sum(max(0, part - outside) for outside in use.outside)
+    taken = sum(use.claims) + raised + use.unclaimed * part + slots * (part if claim is None else claim)
     return max(by_slots, taken / (part * pool.slots))
 
 

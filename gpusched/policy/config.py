@@ -17,6 +17,7 @@ from gpusched.policy.label_syntax import (
 )
 from gpusched.policy.malformed import Malformed, listed, not_one_of, quoted
 from gpusched.policy.model import Config, ConfiguredResource
+from gpusched.policy.values import NO_CLASS
 
 API_VERSION: Final = "gpusched.io/v1alpha1"
 KIND: Final = "Config"
@@ -148,7 +149,12 @@ def _runtime_classes(field: Field) -> dict[str, str]:
     refuse_unknown(field, _VENDORS)
     classes = dict(_DEFAULT.runtime_classes)
     for vendor, name in field.strings().items():
-        if name and not is_subdomain(name):
+        if name.lower() in {"never", *NO_CLASS}:
+            field.get(vendor).fault(f'{quoted(name)} is no name of a RuntimeClass; write "" for none')
+        elif name.lower() == "auto":
+            right = "write one such as nvidia, which policies with auto then mean"
+            field.get(vendor).fault(f"{quoted(name)} is no name of a RuntimeClass; {right}")
+        elif name and not is_subdomain(name):
             right = 'write a lower-case name, or "" for none'
             field.get(vendor).fault(f"{quoted(name)} is no name of a RuntimeClass; {right}")
         elif vendor in _VENDORS:

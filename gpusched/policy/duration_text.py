@@ -49,9 +49,15 @@ def parse_percent(text: str) -> int | Malformed:
     word = text.strip()
     match = _PERCENT.fullmatch(word)
     if match is None:
-        right = f"write {word}%" if _NUMBER.fullmatch(word) else "write for example 5%"
+        right = f"write {_as_percent(word)}" if _NUMBER.fullmatch(word) else "write for example 5%"
         return Malformed(f"{quoted(text)} is no percentage; {right}")
     hundredths = int(Fraction(match[1]) * 100)
     if hundredths > 10_000:
         return Malformed(f"{quoted(text)} is more than everything; write at most 100%")
     return hundredths
+
+
+def _as_percent(number: str) -> str:
+    """A bare number as it was meant: 5 as `5%`, and 0.05, which is a share, too."""
+    share = Fraction(number)
+    return f"{float(share * 100):g}%" if 0 < share < 1 else f"{number}%"

@@ -1,5 +1,6 @@
 """A malformed value: the sentence about it, and how such sentences quote values and name alternatives."""
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -8,6 +9,7 @@ from gpusched.policy.nearest import nearest
 
 #: Longer values are cut in messages: a warning of the API server has 256 characters in all.
 _LONGEST_QUOTE = 48
+_OTHER_SEPARATOR = re.compile(r"[;|\n]")
 
 
 class Malformed(msgspec.Struct, frozen=True):
@@ -45,6 +47,9 @@ def one_of(text: str, kind: str, choices: Iterable[str]) -> str | Malformed:
 def entries(text: str, kind: str, example: str) -> tuple[str, ...] | Malformed:
     """The comma-separated entries of a list, stripped; an empty list or a blank entry is malformed."""
     parts = tuple(part.strip() for part in text.split(","))
+    if _OTHER_SEPARATOR.search(text.strip()):
+        right = ", ".join(part.strip(" ,\n-") for part in _OTHER_SEPARATOR.split(text) if part.strip(" ,\n-"))
+        return Malformed(f"{quoted(text)} is not separated by commas; write {right or example}")
     if all(parts):
         return parts
     if any(parts):

@@ -75,7 +75,8 @@ def _nominal_gib(text: str) -> int | None:
 
 def _positive(text: str) -> Fraction | Malformed:
     amount = _bytes(text)
-    if isinstance(amount, Fraction) and not amount:
+    match = _ALMOST.fullmatch(text.strip())
+    if match is not None and not Fraction(match[2].replace(",", ".")):
         return Malformed(f"{quoted(text)} is no memory at all; write an amount such as 6Gi, or leave the key out")
     return amount
 

@@ -3,12 +3,14 @@
 import re
 from typing import Final
 
+from gpusched.core.families import canonical_family, nearest_family
 from gpusched.policy.malformed import Malformed, entries, quoted
 from gpusched.policy.model import Quota
 from gpusched.policy.values import parse_family
 
 _EVERYTHING: Final = "*"
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
+_OTHER_SIGN: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]{0,62}|\*)\s*[:\s]\s*([0-9]{1,9})")
 
 
 def parse_quota(text: str) -> Quota | Malformed:
@@ -39,6 +41,10 @@ def format_quota(quota: Quota) -> str:
 
 def _entry(word: str) -> tuple[str, int] | Malformed:
     name, equals, amount = (part.strip() for part in word.partition("="))
+    other = None if equals else _OTHER_SIGN.fullmatch(word)
+    if other is not None:
+        meant = canonical_family(other[1]) or nearest_family(other[1]) or other[1]
+        return Malformed(f"{quoted(word)} has no equals sign between family and number; write {meant}={other[2]}")
     if not equals and _COUNT.fullmatch(name):
         return Malformed(f"{quoted(word)} names no family; write *={name} for all families together")
     family = name if name == _EVERYTHING else parse_family(name)

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from gpusched.core.catalogue import find
 from gpusched.core.families import canonical_family, nearest_family
 from gpusched.core.pool import Sharing
 from gpusched.core.products import normalise
@@ -14,6 +15,9 @@ _FAMILY_EXAMPLES: Final = ("turing", "ampere", "ada-lovelace", "hopper", "blackw
 PLACEMENTS: Final = ("pack", "spread")
 #: From the loosest to the strictest.
 VISIBLE_DEVICES: Final = ("allow", "warn", "deny", "void")
+
+#: Words for no RuntimeClass at all, which could be names of one and never are.
+NO_CLASS: Final = frozenset({"none", "null", "nil", "no", "off", "false", "disabled"})
 
 #: Products and families stand in node labels, whose values have 63 characters at most.
 _LONGEST_WORD: Final = 63
@@ -43,7 +47,9 @@ def parse_family(word: str) -> str | Malformed:
     family = canonical_family(short)
     if family is not None:
         return family
-    right = nearest_family(short) or f"for example {listed(_FAMILY_EXAMPLES)}"
+    card = find(short)
+    meant = nearest_family(short) or (card.family if card else None)
+    right = meant or f"for example {listed(_FAMILY_EXAMPLES)}"
     return Malformed(f"{quoted(word)} is no GPU family; write {right}")
 
 
@@ -110,6 +116,8 @@ def parse_runtime_class(text: str) -> str | Malformed:
     word = text.strip()
     if word.lower() in {"auto", "never"}:
         return word.lower()
+    if word.lower() in NO_CLASS:
+        return Malformed(f"{quoted(text)} is no name of a RuntimeClass; write never for none")
     if is_subdomain(word):
         return word
     right = word.lower() if is_subdomain(word.lower()) else "auto, never or the name of a RuntimeClass"

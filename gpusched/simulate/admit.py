@@ -1,5 +1,7 @@
 """Takes a pod through admission as the API server would, and reads what comes out of it."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from gpusched.admission.admission import Admission, Context
@@ -13,6 +15,7 @@ from gpusched.core.read_pod import read_pod
 from gpusched.placement.request import Request, request_of
 from gpusched.simulate.apply_patch import apply_patch
 from gpusched.simulate.expand import PlannedPod
+from gpusched.simulate.tree_edit import drop
 from gpusched.simulate.world import World
 
 
@@ -39,7 +42,8 @@ class Admitted(msgspec.Struct, frozen=True):
 def admit(planned: PlannedPod, world: World) -> Admitted:
     """Judge and patch one pod; the same template always gives the same answer while the cluster's facts stay."""
     faults: list[Fault] = []
-    before = _owned(read_pod(planned.tree, faults), planned)
+    tree, node_name = _without_place(planned.tree)
+    before = _owned(read_pod(tree, faults), planned)
     cluster = world.cluster
     resolution = cluster.resolution(before.namespace, before.annotations)
     context = Context(
@@ -51,13 +55,27 @@ def admit(planned: PlannedPod, world: World) -> Admitted:
         controller=planned.controller,
     )
     asked = demand(before, cluster.resources, resolution.own.claim_mib)
-    admission = judge_pod(before, planned.tree, asked, context)
+    admission = judge_pod(before, tree, asked, context)
     if admission.allowed:
         admission = _refuse_unknown_class(admission, before, world)
     if not admission.allowed:
         return Admitted(admission, None, tuple(faults))
-    after = _owned(read_pod(apply_patch(planned.tree, admission.patch), []), planned)
+    after = _owned(read_pod(apply_patch(tree, admission.patch), []), planned)
+    if node_name:
+        after = msgspec.structs.replace(after, spec=msgspec.structs.replace(after.spec, node_name=node_name, gates=()))
     return Admitted(admission, candidate_of(after, before.spec, asked, world), tuple(faults))
+
+
+def _without_place(tree: Mapping[str, object]) -> tuple[Mapping[str, object], str]:
+    """The pod as it was created, and the node that it was bound to since, for an object out of a cluster (it has a
+    uid). In a manifest spec.nodeName is the author's own word and stays.
+    """
+    metadata, spec = tree.get("metadata"), tree.get("spec")
+    exported = isinstance(metadata, Mapping) and metadata.get("uid")
+    node_name = spec.get("nodeName") if exported and isinstance(spec, Mapping) else None
+    if not isinstance(node_name, str) or not node_name:
+        return tree, ""
+    return drop(tree, ("spec", "nodeName")), node_name
 
 
 def candidate_of(pod: Pod, plain: PodSpec, asked: Demand, world: World) -> Candidate:

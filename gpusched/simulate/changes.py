@@ -43,6 +43,22 @@ def pod_changes(
     yield from _other_resources(tree, candidate, world)
 
 
+def renamed(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Change]:
+    """The names that misspelt GPU resources were most likely meant to be: without them no other change helps."""
+    resources, present = world.cluster.resources, world.cluster.facts.resources
+    containers = candidate.plain.containers
+    for container in containers:
+        where = f" in container {container.name}" if len(containers) > 1 else ""
+        for resource, amount in sorted({**container.requests, **container.limits}.items()):
+            meant = resources.nearest(resource, present) if resources.vendor(resource) is None else None
+            if meant is not None:
+                without = with_resource(tree, container.name, resource, None)
+                yield Change(
+                    f"ask for {meant}: {amount} instead of {resource}{where}",
+                    with_resource(without, container.name, meant, str(amount)),
+                )
+
+
 def _claims(
     tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
 ) -> Iterator[Change]:

@@ -10,6 +10,7 @@ from gpusched.core.codes import Reason
 from gpusched.native.ledger import pod_key
 from gpusched.policy.resolution import Resolution
 from gpusched.simulate.admit import Candidate
+from gpusched.simulate.alike import Alike
 from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.explain import DISTANCE
 from gpusched.simulate.world import World
@@ -23,27 +24,47 @@ class Lost(msgspec.Struct, frozen=True):
     message: str
 
 
-def lost(candidate: Candidate, resolution: Resolution, node_name: str, world: World) -> Lost | None:
-    """What keeps a pod that runs on a node from coming back under these rules; None when some node would take it."""
-    request = candidate.request
-    if request is not None:
-        candidate = msgspec.structs.replace(candidate, request=msgspec.structs.replace(request, resolution=resolution))
-    counts: Counter[Reason] = Counter()
-    first: Reason | None = None
-    # Its own node first: most pods would go back there.
-    names = sorted(world.cluster.nodes, key=lambda name: (name != node_name, name))
-    with _taken_out(candidate, node_name, world):
-        for name in names:
-            reason = verdict(candidate, world.cluster.nodes[name], world)
+class Comebacks:
+    """Answers for one pod after the other. Pods of one likeness on nodes alike for them share the answer."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._alike = Alike(world)
+        self._answers: dict[object, Lost | None] = {}
+
+    def lost(self, candidate: Candidate, resolution: Resolution, node_name: str, likeness: object) -> Lost | None:
+        """What keeps a pod that runs on a node from coming back under these rules; None when some node would take it.
+
+        `likeness` is equal for pods that differ in nothing but their name, under the same rules.
+        """
+        request = candidate.request
+        if request is not None:
+            request = msgspec.structs.replace(request, resolution=resolution)
+            candidate = msgspec.structs.replace(candidate, request=request)
+        with _taken_out(candidate, node_name, self._world):
+            state = self._world.cluster.nodes.get(node_name)
+            own = verdict(candidate, state, self._world) if state is not None else None
+            # Most pods would go back to their own node.
+            if state is not None and own is None:
+                return None
+            key = (likeness, self._alike.key(candidate, node_name))
+            if key not in self._answers:
+                self._answers[key] = self._elsewhere(candidate, own)
+            return self._answers[key]
+
+    def _elsewhere(self, candidate: Candidate, own: Reason | None) -> Lost | None:
+        counts: Counter[Reason] = Counter()
+        for group in self._alike.groups(candidate):
+            reason = verdict(candidate, group[0], self._world)
             if reason is None:
                 return None
-            counts[reason] += 1
-            first = first or reason
-    if first is None:
-        return None
-    ordered = sorted(counts, key=lambda reason: (-counts[reason], DISTANCE.index(reason)))
-    words = ", ".join(f"{counts[reason]} {'node' if counts[reason] == 1 else 'nodes'} {reason}" for reason in ordered)
-    return Lost(first, f"would not come back after a restart: {words}")
+            counts[reason] += len(group)
+        first = own or next(iter(counts), None)
+        if first is None:
+            return None
+        ordered = sorted(counts, key=lambda reason: (-counts[reason], DISTANCE.index(reason)))
+        words = ", ".join(f"{counts[item]} {'node' if counts[item] == 1 else 'nodes'} {item}" for item in ordered)
+        return Lost(first, f"would not come back after a restart: {words}")
 
 
 @contextmanager

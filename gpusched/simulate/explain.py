@@ -10,8 +10,10 @@ from gpusched.core.codes import REASON_TEXT, Reason
 from gpusched.core.quantity import format_mib
 from gpusched.native.resources import missing
 from gpusched.native.taints import untolerated
+from gpusched.placement import fit
 from gpusched.policy.model import Policy
 from gpusched.simulate.admit import Candidate
+from gpusched.simulate.alike import Alike
 from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.expand import PlannedPod
 from gpusched.simulate.remedy import suggest
@@ -39,9 +41,12 @@ class Explanation(msgspec.Struct, frozen=True):
 
 def verdicts(planned: PlannedPod, candidate: Candidate, world: World) -> list[tuple[NodeState, Reason | None]]:
     """The verdict of every node that the pod could be meant for, by node name."""
-    names = [planned.pinned] if planned.pinned else sorted(world.cluster.nodes)
-    states = [world.cluster.nodes[name] for name in names]
-    return [(state, verdict(candidate, state, world)) for state in states]
+    groups = [[world.cluster.nodes[planned.pinned]]] if planned.pinned else Alike(world).groups(candidate)
+    judged: list[tuple[NodeState, Reason | None]] = []
+    for group in groups:
+        reason = verdict(candidate, group[0], world)
+        judged += [(state, reason) for state in group]
+    return sorted(judged, key=lambda item: item[0].node.name)
 
 
 def explain(planned: PlannedPod, candidate: Candidate, world: World) -> UnschedulableView:
@@ -71,13 +76,27 @@ def explain_fully(planned: PlannedPod, candidate: Candidate, world: World) -> Ex
 def _nearest(
     by_reason: Mapping[Reason, list[NodeState]], candidate: Candidate, world: World
 ) -> tuple[Reason, NodeState] | None:
-    reason = next((reason for reason in DISTANCE if reason in by_reason), None)
-    if reason is None:
-        return None
-    states = by_reason[reason]
-    if reason is Reason.MEMORY_CLAIM:
-        return reason, max(states, key=lambda state: _claim_left(candidate, state, world) or 0)
-    return reason, states[0]
+    """The node that is worth most to the pod: one of the right kind before one that has room but is of another."""
+
+    def distance(item: tuple[Reason, NodeState]) -> tuple[bool, bool, int, int]:
+        reason, state = item
+        left = _claim_left(candidate, state, world) or 0 if reason is Reason.MEMORY_CLAIM else 0
+        return not _offers(candidate, state), not _meets_rules(candidate, state), DISTANCE.index(reason), -left
+
+    judged = ((reason, state) for reason, states in by_reason.items() for state in states)
+    return min(judged, key=lambda item: (distance(item), item[1].node.name), default=None)
+
+
+def _offers(candidate: Candidate, state: NodeState) -> bool:
+    """Whether the node has any of each GPU resource that the pod asks for, in use or not."""
+    if candidate.request is None:
+        return True
+    offered = {pool.resource for pool in state.node.pools if pool.slots} | state.node.dra_resources
+    return candidate.request.demand.slots.keys() <= offered
+
+
+def _meets_rules(candidate: Candidate, state: NodeState) -> bool:
+    return candidate.request is None or fit.static_reason(candidate.request, state.node) is None
 
 
 def message(reason: Reason, candidate: Candidate, states: list[NodeState], world: World) -> str:

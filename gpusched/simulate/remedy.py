@@ -12,8 +12,9 @@ from gpusched.core.quantity import format_mib
 from gpusched.native.daemonset import daemon_pod
 from gpusched.native.taints import UNSCHEDULABLE_TAINT
 from gpusched.simulate.admit import Candidate, admit
+from gpusched.simulate.alike import Alike
 from gpusched.simulate.change import Change
-from gpusched.simulate.changes import pod_changes
+from gpusched.simulate.changes import pod_changes, renamed
 from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.expand import PlannedPod
 from gpusched.simulate.tree_edit import put, tolerate
@@ -24,6 +25,46 @@ from gpusched.state.node_state import NodeState
 
 #: Pairs of changes tried when no single one fits; each costs one pass over the nodes.
 _PAIRS: Final = 60
+#: Nodes asked for one suggestion at most: what is not found by then is not looked for.
+_VERDICTS: Final = 100_000
+
+
+class _Trials:
+    """Tries changes of one pod on the cluster until the budget is spent."""
+
+    def __init__(self, planned: PlannedPod, waiting: Candidate, world: World) -> None:
+        self._planned = planned
+        self._uid = waiting.pod.uid
+        self._world = world
+        self._alike = Alike(world)
+        self._left = _VERDICTS
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is tried."""
+        return self._left <= 0
+
+    def fits(self, tree: Mapping[str, object]) -> bool:
+        """Whether the changed pod is admitted and some node takes it.
+
+        It stays the pod that the quota may count already. False where the budget is spent before a node is found.
+        """
+        known = put(tree, ("metadata", "uid"), self._uid)
+        candidate = admit(msgspec.structs.replace(self._planned, tree=known), self._world).candidate
+        return candidate is not None and any(self._takes(state, candidate) for state in self._states(candidate))
+
+    def _states(self, candidate: Candidate) -> list[NodeState]:
+        if self._planned.pinned:
+            return [self._world.cluster.nodes[self._planned.pinned]]
+        return [group[0] for group in self._alike.groups(candidate)]
+
+    def _takes(self, state: NodeState, candidate: Candidate) -> bool:
+        self._left -= 1
+        if self._left < 0:
+            return False
+        if self._planned.pinned:
+            candidate = msgspec.structs.replace(candidate, pod=daemon_pod(candidate.pod, self._planned.pinned))
+        return verdict(candidate, state, self._world) is None
 
 
 def suggest(
@@ -35,51 +76,57 @@ def suggest(
     """
     if not world.cluster.nodes:
         return "the cluster has no nodes"
-    changes = sorted(pod_changes(planned.tree, candidate, by_reason, world), key=lambda change: change.radical)
-    gentle = [change for change in changes if not change.radical]
+    trials = _Trials(planned, candidate, world)
+    few = _one_of_each(candidate, by_reason, world)
+    slips = list(renamed(planned.tree, candidate, world))
+    changes = sorted(pod_changes(planned.tree, candidate, few, world), key=lambda change: change.radical)
+    gentle = [*slips, *(change for change in changes if not change.radical)]
     for change in gentle:
-        if _fits(planned, change.tree, candidate, world):
+        if trials.fits(change.tree):
             return _sentence(change.text)
-    for text in _by_others(planned, candidate, by_reason, world):
+    for text in _by_others(planned, candidate, by_reason, world, trials):
         return text
-    for change in changes[len(gentle) :]:
-        if _fits(planned, change.tree, candidate, world):
+    for change in changes:
+        if change.radical and trials.fits(change.tree):
             return _sentence(change.text)
-    for first, second in _pairs(planned, candidate, by_reason, changes, world):
+    for first, second in _pairs(candidate, few, [*slips, *changes], world, trials):
         return _sentence(f"{first.text} and {second.text}")
-    return _nothing_fits(candidate)
+    return f"{_sentence(slips[0].text)}; no node has room for that now" if slips else _nothing_fits(candidate)
+
+
+def _one_of_each(
+    candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
+) -> dict[Reason, list[NodeState]]:
+    """The first of the nodes that are alike for the pod: further ones would suggest the same."""
+    first = {group[0].node.name for group in Alike(world).groups(candidate)}
+    return {
+        reason: [state for state in states if state.node.name in first] or states[:1]
+        for reason, states in by_reason.items()
+    }
 
 
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _fits(planned: PlannedPod, tree: Mapping[str, object], waiting: Candidate, world: World) -> bool:
-    """Whether the changed pod is admitted and some node takes it. It stays the pod that the quota may count already."""
-    known = put(tree, ("metadata", "uid"), waiting.pod.uid)
-    candidate = admit(msgspec.structs.replace(planned, tree=known), world).candidate
-    if candidate is None:
-        return False
-    if planned.pinned:
-        candidate = msgspec.structs.replace(candidate, pod=daemon_pod(candidate.pod, planned.pinned))
-    names = [planned.pinned] if planned.pinned else list(world.cluster.nodes)
-    return any(verdict(candidate, world.cluster.nodes[name], world) is None for name in names)
-
-
 def _by_others(
-    planned: PlannedPod, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
+    planned: PlannedPod,
+    candidate: Candidate,
+    by_reason: Mapping[Reason, list[NodeState]],
+    world: World,
+    trials: _Trials,
 ) -> Iterator[str]:
     """What others can do: uncordon a node, end a pod, change the namespace's policy."""
     cordoned = by_reason.get(Reason.NATIVE_UNSCHEDULABLE, [])
-    if cordoned and _fits(planned, tolerate(planned.tree, UNSCHEDULABLE_TAINT), candidate, world):
+    if cordoned and trials.fits(tolerate(planned.tree, UNSCHEDULABLE_TAINT)):
         yield f"Uncordon {cordoned[0].node.name}"
     released = release_that_fits(candidate, by_reason, world)
     if released is not None:
         yield f"Wait: {released}"
-    yield from _policy_changes(planned, candidate, world)
+    yield from _policy_changes(planned, candidate, world, trials)
 
 
-def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World) -> Iterator[str]:
+def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World, trials: _Trials) -> Iterator[str]:
     """Keys of the namespace's policy without which the pod would fit. The policy is put back after each try."""
     if candidate.request is None:
         return
@@ -94,7 +141,7 @@ def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World) -> 
         mode = {PREFIX + "mode": "enforce"} if PREFIX + "mode" not in without else {}
         try:
             world.cluster.apply(Upsert(NamespaceObject(name, standing.labels, without | mode)))
-            fits = _fits(planned, planned.tree, candidate, world)
+            fits = trials.fits(planned.tree)
         finally:
             world.cluster.apply(Upsert(standing))
         if fits:
@@ -102,18 +149,18 @@ def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World) -> 
 
 
 def _pairs(
-    planned: PlannedPod,
     candidate: Candidate,
     by_reason: Mapping[Reason, list[NodeState]],
     changes: list[Change],
     world: World,
+    trials: _Trials,
 ) -> Iterator[tuple[Change, Change]]:
     """Two changes of the pod that fit together: the second is made on the outcome of the first."""
     for tried, (first, second) in enumerate(combinations(changes, 2)):
-        if tried >= _PAIRS:
+        if tried >= _PAIRS or trials.over:
             return
         for both in pod_changes(first.tree, candidate, by_reason, world):
-            if both.text == second.text and _fits(planned, both.tree, candidate, world):
+            if both.text == second.text and trials.fits(both.tree):
                 yield first, second
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import msgspec
 
@@ -10,7 +11,6 @@ from gpusched.admission.admission import Admission, Context
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.core.codes import Code, Finding
 from gpusched.core.demand import demand
-from gpusched.core.fault import Fault
 from gpusched.core.names import STATUS_PREFIX
 from gpusched.core.pod import Owner
 from gpusched.core.read_pod import read_pod
@@ -18,15 +18,20 @@ from gpusched.policy.intersection import intersect
 from gpusched.policy.layers import fields_of, without
 from gpusched.policy.model import Group, Mode, Modes
 from gpusched.policy.resolution import Resolution
-from gpusched.simulate.admit import admit
-from gpusched.simulate.comeback import lost
+from gpusched.simulate.admit import Candidate, admit
+from gpusched.simulate.comeback import Comebacks
 from gpusched.simulate.expand import PlannedPod, bare_pod, expand
 from gpusched.simulate.manifest import InputFault, Manifest
 from gpusched.simulate.tree_edit import drop, put
 from gpusched.simulate.world import World
+from gpusched.state.events import key_of
 
 #: Warnings that say that the pod would not run again, although nothing refuses it.
 _LASTING = frozenset({Code.NO_NODE})
+#: What the API server writes on each object anew.
+_OWN_NAME: Final = frozenset(
+    {"name", "generateName", "uid", "creationTimestamp", "resourceVersion", "managedFields", "ownerReferences"}
+)
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -66,22 +71,21 @@ def report(manifests: Iterable[Manifest], world: World, faults: list[InputFault]
     """Judge every GPU pod of the dump as if it were created again now, and every template of a workload."""
     violations: list[Violation] = []
     judged = 0
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[object] = set()
+    judge = _Judge(world)
     running = _movable(manifests)
     for planned in expand(running, faults):
         tree = _as_created(planned.tree)
-        likeness = (
-            planned.manifest.namespace,
-            planned.owner or planned.name,
-            json.dumps(tree, sort_keys=True),
-        )
-        if likeness in seen:
+        likeness = _likeness(planned, tree)
+        key = planned.owner, planned.manifest.kind, planned.manifest.name, likeness
+        if key in seen:
             continue
-        seen.add(likeness)
-        found = _violations(planned, tree, world)
+        seen.add(key)
+        found = judge.findings(planned, tree, likeness)
         judged += found is not None
-        violations.extend(found or ())
-    violations.extend(_not_coming_back(running, world, {(item.namespace, item.kind, item.name) for item in violations}))
+        violations.extend(_violation(planned, finding, refused=refused) for finding, refused in found or ())
+    told = {(item.namespace, item.kind, item.name) for item in violations}
+    violations.extend(_not_coming_back(running, world, told))
     counts = Counter((item.namespace, item.code) for item in violations)
     refused = Counter((item.namespace, item.code) for item in violations if item.refused)
     return Report(
@@ -115,40 +119,67 @@ def _as_created(tree: Mapping[str, object]) -> dict[str, object]:
     return result
 
 
-def _violations(planned: PlannedPod, tree: Mapping[str, object], world: World) -> list[Violation] | None:
-    """What speaks against one pod; None when it asks for no GPU."""
-    ignored: list[Fault] = []
-    pod = read_pod(tree, ignored)
-    owner = Owner(planned.controller, planned.manifest.name) if planned.template_path else pod.owner
-    pod = msgspec.structs.replace(pod, name=planned.name, owner=owner)
-    cluster = world.cluster
-    resolution = cluster.resolution(pod.namespace, pod.annotations)
-    asked = demand(pod, cluster.resources, resolution.own.claim_mib)
-    if not asked.slots or resolution.exempt:
-        return None
+def _likeness(planned: PlannedPod, tree: Mapping[str, object]) -> str:
+    """Text that is equal for pods that differ in nothing but their name and what the API server wrote on them."""
+    metadata = tree.get("metadata")
+    given = metadata.items() if isinstance(metadata, Mapping) else ()
+    kept = {key: value for key, value in given if key not in _OWN_NAME}
+    return json.dumps([planned.manifest.namespace, planned.controller, kept, tree.get("spec")], sort_keys=True)
 
-    def judged(held: Resolution) -> Admission:
-        context = Context(
-            facts=cluster.facts, resolution=held, config=cluster.config, resources=cluster.resources,
-            namespace=pod.namespace, controller=planned.controller,
-        )  # fmt: skip
-        return judge_pod(pod, tree, asked, context)
 
-    now = {finding.code for finding in _lasting(judged(resolution))}
-    bound = read_pod(planned.tree, ignored).spec.node_name
-    return [
-        Violation(
-            namespace=pod.namespace,
-            name=planned.manifest.name,
-            kind=planned.manifest.kind,
-            owner=None if planned.template_path else planned.owner,
-            node=bound or None,
-            code=finding.code.value,
-            message=finding.message,
-            refused=finding.code in now,
-        )
-        for finding in _lasting(judged(_enforced(resolution)))
-    ]
+def _node_name(tree: Mapping[str, object]) -> str | None:
+    spec = tree.get("spec")
+    name = spec.get("nodeName") if isinstance(spec, Mapping) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _violation(planned: PlannedPod, finding: Finding, *, refused: bool) -> Violation:
+    return Violation(
+        namespace=planned.manifest.namespace,
+        name=planned.manifest.name,
+        kind=planned.manifest.kind,
+        owner=None if planned.template_path else planned.owner,
+        node=_node_name(planned.tree),
+        code=finding.code.value,
+        message=finding.message,
+        refused=refused,
+    )
+
+
+class _Judge:
+    """Judges pods as if they were created again, each likeness once."""
+
+    def __init__(self, world: World) -> None:
+        self._cluster = world.cluster
+        self._found: dict[str, list[tuple[Finding, bool]] | None] = {}
+
+    def findings(
+        self, planned: PlannedPod, tree: Mapping[str, object], likeness: str
+    ) -> list[tuple[Finding, bool]] | None:
+        """What speaks against one pod, and whether it is refused for it now; None when it asks for no GPU."""
+        if likeness not in self._found:
+            self._found[likeness] = self._judged(planned, tree)
+        return self._found[likeness]
+
+    def _judged(self, planned: PlannedPod, tree: Mapping[str, object]) -> list[tuple[Finding, bool]] | None:
+        pod = read_pod(tree, [])
+        owner = Owner(planned.controller, planned.manifest.name) if planned.template_path else pod.owner
+        pod = msgspec.structs.replace(pod, name=planned.name, owner=owner)
+        cluster = self._cluster
+        resolution = cluster.resolution(pod.namespace, pod.annotations)
+        asked = demand(pod, cluster.resources, resolution.own.claim_mib)
+        if not asked.slots or resolution.exempt:
+            return None
+
+        def judged(held: Resolution) -> Admission:
+            context = Context(
+                facts=cluster.facts, resolution=held, config=cluster.config, resources=cluster.resources,
+                namespace=pod.namespace, controller=planned.controller,
+            )  # fmt: skip
+            return judge_pod(pod, tree, asked, context)
+
+        now = {finding.code for finding in _lasting(judged(resolution))}
+        return [(finding, finding.code in now) for finding in _lasting(judged(_enforced(resolution)))]
 
 
 def _lasting(admission: Admission) -> list[Finding]:
@@ -160,29 +191,46 @@ def _not_coming_back(
     manifests: Iterable[Manifest], world: World, told: set[tuple[str, str, str]]
 ) -> Iterator[Violation]:
     """Running pods that the rules let through but no node would take again; those of DaemonSets have their node."""
+    comebacks = Comebacks(world)
+    candidates: dict[str, Candidate | None] = {}
     for manifest in manifests:
-        if manifest.kind != "Pod" or (manifest.namespace, manifest.kind, manifest.name) in told:
+        node_name = _node_name(manifest.tree)
+        if manifest.kind != "Pod" or node_name is None or (manifest.namespace, manifest.kind, manifest.name) in told:
             continue
-        standing = read_pod(manifest.tree, [])
         planned = bare_pod(manifest)
         tree = _as_created(manifest.tree)
-        candidate = admit(msgspec.structs.replace(planned, tree=tree), world).candidate
-        node = standing.spec.node_name
-        if candidate is None or candidate.request is None or not node or planned.controller == "DaemonSet":
+        likeness = _likeness(planned, tree)
+        if likeness not in candidates:
+            candidates[likeness] = admit(msgspec.structs.replace(planned, tree=tree), world).candidate
+        candidate = candidates[likeness]
+        if candidate is None or candidate.request is None or planned.controller == "DaemonSet":
             continue
         resolution = candidate.request.resolution
-        found = lost(candidate, _enforced(resolution), node, world)
+        candidate = _own(candidate, manifest)
+        found = comebacks.lost(candidate, _enforced(resolution), node_name, (likeness, "enforced"))
         if found is not None:
+            now = comebacks.lost(candidate, resolution, node_name, (likeness, "now"))
             yield Violation(
                 namespace=manifest.namespace,
                 name=manifest.name,
                 kind=manifest.kind,
                 owner=planned.owner,
-                node=node,
+                node=node_name,
                 code=found.code.value,
                 message=found.message,
-                refused=lost(candidate, resolution, node, world) is not None,
+                refused=now is not None,
             )
+
+
+def _own(like: Candidate, manifest: Manifest) -> Candidate:
+    """The candidate of one pod, made from that of another pod like it."""
+    metadata = manifest.tree.get("metadata")
+    uid = str(metadata.get("uid") or "") if isinstance(metadata, Mapping) else ""
+    pod = msgspec.structs.replace(like.pod, name=manifest.name, uid=uid)
+    request = like.request
+    if request is not None:
+        request = msgspec.structs.replace(request, name=manifest.name, uid=key_of(pod))
+    return msgspec.structs.replace(like, pod=pod, request=request)
 
 
 def _enforced(resolution: Resolution) -> Resolution:

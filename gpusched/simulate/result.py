@@ -1,6 +1,7 @@
 """The results of offline commands, in the shape and order of their JSON output."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -8,6 +9,9 @@ from gpusched.admission.admission import Admission
 from gpusched.core.codes import Finding
 from gpusched.core.pool import Pool
 from gpusched.state.node_state import NodeState
+
+#: Taints that the node controller puts on nodes whose kubelet does not report as ready, or not at all.
+_UNREADY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
 class FindingView(msgspec.Struct, frozen=True):
@@ -141,7 +145,9 @@ class SimulateResult(msgspec.Struct, frozen=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """The whole answer of `check`; of the summary only `pods` (objects) and `denied` can be more than 0."""
+    """The whole answer of `check`; of the summary only `pods` (objects but for Namespaces) and `denied` can be
+    more than 0.
+    """
 
     pods: tuple[CheckView, ...]
     namespaces: tuple[NamespaceView, ...]
@@ -169,11 +175,18 @@ def node_views(nodes: Iterable[NodeState]) -> tuple[NodeView, ...]:
     return tuple(_node_view(state) for state in sorted(nodes, key=lambda state: state.node.name))
 
 
+def node_notes(state: NodeState) -> tuple[str, ...]:
+    """What is to be said about the node as a whole, first of all that its slots take nobody now."""
+    seen = state.node.object
+    unready = any(taint.key in _UNREADY for taint in seen.taints)
+    return (*(["cordoned"] if seen.unschedulable else []), *(["not ready"] if unready else []), *state.node.notes)
+
+
 def _node_view(state: NodeState) -> NodeView:
     node = state.node
     pools = []
     for index, pool in enumerate(node.pools):
-        notes = (*node.notes, *pool.notes) if index == 0 else pool.notes
+        notes = (*node_notes(state), *pool.notes) if index == 0 else pool.notes
         pools.append(_pool_view(pool, state.use(pool.resource).used, notes))
     return NodeView(name=node.name, pools=tuple(pools))
 

@@ -1,6 +1,5 @@
 """`simulate`: creates the pods of the manifests one after the other on a copy of the cluster, and says what happens."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Final
@@ -15,38 +14,35 @@ from gpusched.native.daemonset import daemon_nodes, daemon_pod
 from gpusched.native.filter import needs_full_view
 from gpusched.placement.quota import liftable
 from gpusched.simulate.admit import Admitted, Candidate, admit
-from gpusched.simulate.evaluate import live_verdict
+from gpusched.simulate.evaluate import live_verdict, verdict
 from gpusched.simulate.expand import PlannedPod, expand
-from gpusched.simulate.explain import explain
+from gpusched.simulate.explain import explain, message
 from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.simulate.namespaces import Namespaces
+from gpusched.simulate.outcome import (
+    Outcome,
+    fingerprint,
+    likeness,
+    of_any_node,
+    placement_view,
+    ungated,
+    waiting_daemons,
+)
 from gpusched.simulate.placer import Placer
-from gpusched.simulate.result import PlacementView, PodView, UnschedulableView, admission_view
+from gpusched.simulate.result import PodView, UnschedulableView, admission_view
 from gpusched.simulate.workloads import judge_templates
 from gpusched.simulate.world import World
 from gpusched.state.events import Upsert
 
-#: The best score of the extender protocol; the chosen node always has it.
-_BEST_SCORE: Final = 10
 _QUOTA: Final = "quota"
+#: Pods of one DaemonSet that wait and are each explained; of more only one for every cause.
+_EXPLAINED_EACH: Final = 20
 
 Progress = Callable[[int, int], None]
 
 
 def _no_progress(_done: int, _total: int) -> None:
     """Nobody watches."""
-
-
-class Outcome(msgspec.Struct):
-    """What became of one pod. At most one of `node`, `gated` and `waiting` is set; none when it was refused."""
-
-    planned: PlannedPod
-    admission: Admission
-    candidate: Candidate | None = None
-    node: str | None = None
-    gated: str | None = None
-    waiting: bool = False
-    notes: tuple[str, ...] = ()
 
 
 class Simulation:
@@ -63,12 +59,16 @@ class Simulation:
         self._admitted: dict[object, Admitted] = {}
         self._likenesses: dict[int, object] = {}
         self._refused: dict[int, Admission | None] = {}
+        self._many: set[int] = set()
 
     def run(self, manifests: Iterable[Manifest], progress: Progress = _no_progress) -> None:
         """Create everything in the order of the files, then try again what waited for pods created after it."""
         ordered = list(manifests)
         self.namespaces.take(ordered, self.faults)
-        planned = [pod for item in expand(ordered, self.faults) for pod in self._made_now(item)]
+        self.create([pod for item in expand(ordered, self.faults) for pod in self._made_now(item)], progress)
+
+    def create(self, planned: Sequence[PlannedPod], progress: Progress = _no_progress) -> None:
+        """Create these pods, those of one object together."""
         for _, group in groupby(planned, key=lambda item: id(item.manifest)):
             created = [self._create(item) for item in group]
             self.outcomes.extend(created)
@@ -126,7 +126,7 @@ class Simulation:
             if uid in waiting:
                 outcome, pod = waiting[uid]
                 outcome.gated = None
-                self.world.cluster.apply(Upsert(_ungated(pod)))
+                self.world.cluster.apply(Upsert(ungated(pod)))
 
     def _schedule(self, outcome: Outcome) -> None:
         candidate = outcome.candidate
@@ -137,7 +137,7 @@ class Simulation:
             outcome.node = pod.spec.node_name
             outcome.notes += self._kubelet_notes(candidate)
         else:
-            outcome.node = self._placer.choose(candidate, _likeness(outcome), outcome.planned.pinned)
+            outcome.node = self._placer.choose(candidate, likeness(outcome), outcome.planned.pinned)
         outcome.waiting = outcome.node is None
         if outcome.node is not None:
             self._bind(candidate, outcome.node)
@@ -154,7 +154,7 @@ class Simulation:
                     moved = moved or not outcome.waiting
 
     def _bind(self, candidate: Candidate, node_name: str) -> None:
-        pod = _ungated(candidate.pod)
+        pod = ungated(candidate.pod)
         annotations = dict(pod.annotations)
         if not pod.spec.node_name:
             annotations[BOUND_ANNOTATION] = node_name
@@ -165,12 +165,12 @@ class Simulation:
 
     def _admit(self, planned: PlannedPod) -> Admitted:
         """Admission of one kind of pod, judged once: pods of one template differ in nothing but their name."""
-        likeness = self._likenesses.get(id(planned.tree))
-        if likeness is None:
-            likeness = self._likenesses[id(planned.tree)] = (planned.controller, _fingerprint(planned))
-        found = self._admitted.get(likeness)
+        kind = self._likenesses.get(id(planned.tree))
+        if kind is None:
+            kind = self._likenesses[id(planned.tree)] = (planned.controller, fingerprint(planned))
+        found = self._admitted.get(kind)
         if found is None:
-            found = self._admitted[likeness] = admit(planned, self.world)
+            found = self._admitted[kind] = admit(planned, self.world)
         self.faults.extend(located(planned.manifest, found.faults, planned.template_path))
         return found
 
@@ -224,6 +224,7 @@ class Simulation:
         """The outcomes (all of them unless given) as they are printed, explained on the cluster as it is at the end."""
         explanations: dict[object, UnschedulableView] = {}
         chosen = self.outcomes if outcomes is None else outcomes
+        self._many = {key for key, count in waiting_daemons(chosen).items() if count > _EXPLAINED_EACH}
         views = []
         for done, outcome in enumerate(chosen, start=1):
             views.append(self._view(outcome, explanations))
@@ -234,9 +235,12 @@ class Simulation:
         planned = outcome.planned
         unschedulable = None
         if outcome.waiting and outcome.candidate is not None:
-            key = _likeness(outcome)
+            key = self._cause(outcome, outcome.candidate)
             if key not in explanations:
-                explanations[key] = explain(planned, outcome.candidate, self.world)
+                explained = explain(planned, outcome.candidate, self.world)
+                if planned.pinned and id(outcome.admission) in self._many:
+                    explained = of_any_node(explained)
+                explanations[key] = explained
             unschedulable = explanations[key]
         return PodView(
             namespace=planned.manifest.namespace,
@@ -244,34 +248,17 @@ class Simulation:
             owner=planned.owner,
             source=planned.manifest.source,
             admission=admission_view(outcome.admission),
-            placement=_placement(outcome),
+            placement=placement_view(outcome),
             unschedulable=unschedulable,
             gated=outcome.gated,
             notes=outcome.notes,
         )
 
-
-def _likeness(outcome: Outcome) -> object:
-    """Equal for pods that differ in nothing but their name: pods judged as one share the verdict."""
-    return outcome.planned.pinned, id(outcome.admission)
-
-
-def _placement(outcome: Outcome) -> PlacementView | None:
-    if outcome.node is None or outcome.candidate is None:
-        return None
-    request = outcome.candidate.request
-    resources = dict(sorted(request.demand.slots.items())) if request is not None else {}
-    scored = request is not None and not outcome.candidate.pod.spec.node_name
-    return PlacementView(node=outcome.node, resources=resources, score=_BEST_SCORE if scored else 0)
-
-
-def _ungated(pod: Pod) -> Pod:
-    gates = tuple(gate for gate in pod.spec.gates if gate != QUOTA_GATE)
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, gates=gates))
-
-
-def _fingerprint(planned: PlannedPod) -> str:
-    """The pod without its name, as text that is equal for equal trees."""
-    metadata = planned.tree.get("metadata")
-    kept = {key: value for key, value in metadata.items() if key != "name"} if isinstance(metadata, dict) else None
-    return json.dumps([planned.manifest.namespace, kept, planned.tree.get("spec")], sort_keys=True)
+    def _cause(self, outcome: Outcome, candidate: Candidate) -> object:
+        """Equal for pods of which the same is said: of a large DaemonSet those with the same against their node."""
+        pinned = outcome.planned.pinned
+        if id(outcome.admission) not in self._many:
+            return likeness(outcome)
+        state = self.world.cluster.nodes[pinned]
+        reason = verdict(candidate, state, self.world)
+        return id(outcome.admission), reason, message(reason, candidate, [state], self.world) if reason else ""

@@ -15,11 +15,13 @@ from gpusched.core.quantity import format_mib
 from gpusched.core.read_pod import read_pod
 from gpusched.placement.quota import position
 from gpusched.simulate.admit import Candidate, candidate_of
-from gpusched.simulate.expand import PlannedPod, bare_pod
+from gpusched.simulate.expand import PlannedPod, bare_pod, expand
 from gpusched.simulate.explain import Explanation, explain_fully
 from gpusched.simulate.manifest import Manifest
+from gpusched.simulate.outcome import Outcome
+from gpusched.simulate.placer import Placer
 from gpusched.simulate.result import PlacementView, PodView, admission_view
-from gpusched.simulate.run import Outcome, Simulation
+from gpusched.simulate.run import Simulation
 from gpusched.simulate.world import World
 from gpusched.state.events import key_of
 
@@ -30,6 +32,11 @@ _KIND_NAMES: Final = {
 }  # fmt: skip
 #: Kinds whose pods belong to objects of another kind that they make.
 _BETWEEN: Final = {"deployment": "ReplicaSet", "cronjob": "Job"}
+
+_BOUND_BY_OTHERS: Final = (
+    "it was bound without gpusched: by another scheduler, spec.nodeName, or before gpusched was installed"
+)
+_NO_PODS: Final = "the dump has no pod of it: judged as if it made one now"
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -48,6 +55,8 @@ class Why(msgspec.Struct, frozen=True):
     explanation: Explanation | None = None
     line: str = ""
     history: str = ""
+    #: The phase of a pod that has ended.
+    finished: str = ""
 
 
 def parse_target(text: str) -> tuple[Target, ...]:
@@ -94,6 +103,39 @@ def why_planned(outcome: Outcome, simulation: Simulation) -> Why:
     )
 
 
+def find_workloads(manifests: Iterable[Manifest], target: Target) -> list[Manifest]:
+    """Workloads of the dump that the target means, whether or not any pod of theirs is there."""
+    return [
+        manifest
+        for manifest in manifests
+        if (manifest.group, manifest.kind) != ("", "Pod")
+        and manifest.namespace
+        and target.kind in {"", manifest.kind.lower()}
+        and target.namespace in {"", manifest.namespace}
+        and manifest.name == target.name
+    ]
+
+
+def why_workload(manifest: Manifest, simulation: Simulation) -> Why | None:
+    """A workload without pods, as if it were created now; None when it has no pod template.
+
+    Pods of it that find a node come last. One that makes no pods now is judged as if it made one.
+    """
+    before = len(simulation.outcomes)
+    planned = expand([manifest], simulation.faults)
+    simulation.run([manifest])
+    if planned and len(simulation.outcomes) == before:
+        simulation.create([msgspec.structs.replace(planned[0], dormant=False, per_node=False)])
+    created = sorted(simulation.outcomes[before:], key=lambda outcome: outcome.node is not None)
+    if not created:
+        return None
+    answer = why_planned(created[0], simulation)
+    return msgspec.structs.replace(
+        answer, view=msgspec.structs.replace(answer.view, placement=None, notes=(*answer.view.notes, _NO_PODS)),
+        history=f"node {created[0].node} would take it" if created[0].node else "",
+    )  # fmt: skip
+
+
 def find_standing(manifests: Iterable[Manifest], target: Target) -> list[Manifest]:
     """Pods of the dump that the target means: by name, or by the workload that owns them."""
     pods = [manifest for manifest in manifests if manifest.kind == "Pod" and not manifest.group]
@@ -126,6 +168,9 @@ def why_standing(manifest: Manifest, world: World) -> Why:
         admission=admission_view(Admission()),
     )  # fmt: skip
     text = _demand_text(candidate)
+    if pod.terminal:
+        view = msgspec.structs.replace(view, notes=(f"finished ({pod.phase}): it holds no GPU any more",))
+        return Why(view=view, demand=text, finished=pod.phase)
     if pod.spec.node_name:
         placement = PlacementView(node=pod.spec.node_name, resources=dict(sorted(asked.slots.items())), score=0)
         history = _history(pod, candidate, world)
@@ -134,9 +179,10 @@ def why_standing(manifest: Manifest, world: World) -> Why:
         return Why(view=msgspec.structs.replace(view, gated="quota"), demand=text, line=_line(pod, world))
     if pod.spec.gates:
         return Why(view=msgspec.structs.replace(view, gated=pod.spec.gates[0]), demand=text)
+    taker = Placer(world).choose(candidate, None)
+    if taker is not None:
+        return Why(view=view, demand=text, history=f"node {taker} takes it now: kube-scheduler should place it soon")
     explanation = explain_fully(planned, candidate, world)
-    if not explanation.view.reasons and world.cluster.nodes:
-        return Why(view=view, demand=text, history="some node takes it now: kube-scheduler should place it soon")
     return Why(
         view=msgspec.structs.replace(view, unschedulable=explanation.view),
         demand=text,
@@ -185,10 +231,12 @@ def _line(pod: Pod, world: World) -> str:
 def _history(pod: Pod, candidate: Candidate, world: World) -> str:
     """Why a bound pod is where it is, from what is known now."""
     if candidate.request is None:
-        return "it asks for no GPU: kube-scheduler placed it"
-    if not pod.bound_by_us:
-        return "it was bound without gpusched: by another scheduler, spec.nodeName, or before gpusched was installed"
+        absent = "" if pod.spec.node_name in world.cluster.nodes else "; its node is not in the dump"
+        return f"it asks for no GPU: kube-scheduler placed it{absent}"
     state = world.cluster.nodes.get(pod.spec.node_name)
+    if not pod.bound_by_us:
+        absent = "; its node is not in the dump" if state is None else ""
+        return f"{_BOUND_BY_OTHERS}{absent}"
     if state is None:
         return "its node is not in the dump"
     pools = [pool for resource in candidate.request.demand.slots if (pool := state.node.pool(resource)) is not None]

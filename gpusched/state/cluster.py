@@ -122,6 +122,10 @@ class Cluster:
         found = self._namespaces.get(name)
         return found if found is not None else NamespaceState(name, {}, Parsed(), known=False)
 
+    def namespaces(self) -> Iterable[str]:
+        """Names of the Namespaces that were seen."""
+        return self._objects[Kind.NAMESPACE].keys()
+
     def namespace_object(self, name: str) -> NamespaceObject | None:
         """The Namespace as it was last seen."""
         seen = self._objects[Kind.NAMESPACE].get(name)

@@ -7,6 +7,7 @@ import msgspec
 from gpusched.core.cluster_facts import ClusterFacts, OperatorFacts, RuntimeClass
 from gpusched.core.dra import DeviceClass
 from gpusched.core.node import Node, Taint
+from gpusched.core.node_groups import grouped
 from gpusched.core.pool import Pool
 
 _TAINT_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -35,6 +36,7 @@ def gather(
     return ClusterFacts(
         known=True,
         nodes=ordered,
+        grouped=grouped(ordered),
         pools=tuple(sorted(pools, key=repr)),
         resources=frozenset(name for node in ordered for name, amount in node.object.allocatable.items() if amount),
         gpu_taints=tuple(sorted(taints, key=repr)),

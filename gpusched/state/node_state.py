@@ -57,5 +57,5 @@ class NodeState:
         parts = [f"{self.kind}"]
         for pool in self.node.pools:
             use = self._uses[pool.resource]
-            parts.append(f"{pool.slots}/{pool.devices}/{use.used}/{use.unclaimed}/{use.claims}")
+            parts.append(f"{pool.slots}/{pool.devices}/{use.used}/{use.unclaimed}/{use.claims}/{use.outside}")
         self.signature = " ".join(parts)

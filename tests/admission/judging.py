@@ -7,8 +7,9 @@ from gpusched.admission.admission import Admission, Context
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.core.cluster_facts import ClusterFacts
 from gpusched.core.codes import Reason
-from gpusched.core.demand import demand
+from gpusched.core.demand import Demand, demand
 from gpusched.core.node import Node, NodeObject
+from gpusched.core.pod import Pod
 from gpusched.core.pool import Pool, Sharing
 from gpusched.core.read_pod import read_pod
 from gpusched.core.resources import GpuResources
@@ -70,15 +71,17 @@ def resolver(policy: Mapping[str, str], config: Config, namespace: str) -> Calla
     return lambda annotations: resolve(config, namespace, {}, parsed, parse_pod(annotations))
 
 
-def judged(
+def brought(
     tree: Any,
     *,
     policy: Mapping[str, str] | None = None,
     facts: ClusterFacts | None = None,
     config: Config | None = None,
     **context: Any,
-) -> Admission:
-    """The answer to a pod. `policy` are the namespace's annotations without prefix; no facts: no cluster is known."""
+) -> tuple[Pod, Any, Demand, Context]:
+    """What admission is told of a pod. `policy` are the namespace's annotations without prefix; no facts: no cluster is
+    known.
+    """
     pod = read_pod(tree, [])
     settings = config or Config()
     resolution = resolver(policy or {}, settings, pod.namespace)(pod.annotations)
@@ -90,7 +93,12 @@ def judged(
         namespace=pod.namespace,
         **context,
     )
-    return judge_pod(pod, tree, demand(pod, RESOURCES, resolution.own.claim_mib), ctx)
+    return pod, tree, demand(pod, RESOURCES, resolution.own.claim_mib), ctx
+
+
+def judged(tree: Any, **arguments: Any) -> Admission:
+    """The answer to a pod; arguments as for `brought`."""
+    return judge_pod(*brought(tree, **arguments))
 
 
 def lines(answer: Admission) -> tuple[list[str], list[str]]:

@@ -136,3 +136,10 @@ def test_modes_that_only_watch_set_no_class_but_the_pods_own_wish_holds(mode: st
     assert mutated(pod(), facts=K3S, policy={"mode": mode}).patch == ()
     wish = pod(annotations={"gpusched.io/runtime-class": "nvidia"})
     assert mutated(wish, facts=K3S, policy={"mode": mode}).patch == SET
+
+
+def test_a_class_that_the_policy_names_is_not_cured_by_configuration() -> None:
+    mutation = mutated(pod(), facts=ClusterFacts(known=True), policy={"runtime-class": "kata"})
+    assert [str(finding.message) for finding in mutation.warnings] == [
+        "RuntimeClass kata does not exist: not set. Create it, or write never."
+    ]

@@ -5,20 +5,7 @@ import pytest
 from gpusched.admission.templates import Template, kind_of, templates_of, unknown_templates
 from gpusched.core.fault import Fault
 from gpusched.core.resources import GpuResources
-
-POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main"}]}}
-
-
-def workload(version: str, kind: str, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": spec}
-
-
-def found(tree: dict[str, Any]) -> list[tuple[str, int | None, str]]:
-    faults: list[Fault] = []
-    templates = templates_of(tree, faults)
-    assert faults == []
-    assert templates is not None
-    return [(template.path, template.replicas, template.label) for template in templates]
+from tests.admission.workload_trees import POD, workload
 
 
 @pytest.mark.parametrize(

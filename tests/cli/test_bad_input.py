@@ -6,6 +6,10 @@ from tests.build import Tree, node, pod, t4_node
 from tests.cli.commands import Folder, Ran, run
 from tests.simulate.scene import workload
 
+NOT_A_LIST = (
+    "a Kubernetes object is a mapping, not a list: put its items into an object of apiVersion v1 and kind List, "
+    "or write them one after the other"
+)
 HEAD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team-a}\n"
 MAIN = "containers: [{name: main, resources: {limits: {nvidia.com/gpu: 1}}}]"
 DEPLOYMENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, namespace: team-a}\n"
@@ -42,7 +46,7 @@ CASES: dict[str, tuple[str | bytes, list[str], list[tuple[str, str, str]]]] = {
     "binary": (b"\x7fELF\x02\xff\xfe", [], [("", "", "not a text file: byte 6 is not UTF-8")]),
     "zero bytes": (b"kind: Pod\0\0", [], [("", "", "not a text file: byte 10 is zero")]),
     "no object": ("just words\n", [], [(":1", "", 'a Kubernetes object is a mapping, not "just words"')]),
-    "a list": ("- a\n", [], [(":1", "", "a Kubernetes object is a mapping, not a list")]),
+    "a list": ("- a\n", [], [(":1", "", NOT_A_LIST)]),
     "no kind": (
         "metadata: {name: p}\n",
         [],
@@ -91,7 +95,7 @@ CASES: dict[str, tuple[str | bytes, list[str], list[tuple[str, str, str]]]] = {
             (
                 ":1",
                 "metadata.annotations[gpusched.io/gpu-memory]",
-                'Pod team-a/p: value 6 must be a string: write "6" in quotes',
+                "Pod team-a/p: must be a string, but YAML reads it as the number 6: put it in quotes as it was written",
             )
         ],
     ),

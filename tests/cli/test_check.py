@@ -1,4 +1,4 @@
-from tests.build import Tree, namespace, pod, t4_node
+from tests.build import Tree, bound, namespace, pod, t4_node
 from tests.cli.commands import Folder, Ran, run
 from tests.simulate.scene import workload
 
@@ -76,3 +76,28 @@ def test_manifests_are_needed() -> None:
 
     assert ran.code == 2
     assert "name manifests with -f" in ran.err
+
+
+def test_refused_namespaces_count_in_the_last_line(folder: Folder) -> None:
+    ran = check(folder, namespace(families="hoper"), namespace("other", families="hopper"), pod("p"), options=())
+
+    assert ran.code == 1
+    assert ran.out.endswith("\n3 objects judged, 2 refused\n")
+
+
+def test_an_exported_pod_is_judged_as_if_created_again(folder: Folder) -> None:
+    policy = namespace(families="hopper")
+    written = pod("q", nodeName="h")
+
+    ran = check(folder, policy, bound(pod("p"), "h"), written)
+    assert [view["admission"]["code"] for view in ran.json["pods"]] == [None, "gpu-node-name"]
+
+
+def test_a_misspelt_key_that_stands_in_the_cluster_is_noted(folder: Folder) -> None:
+    cluster = folder.documents("c.yaml", t4_node(), namespace(familys="turing"))
+
+    ran = check(folder, pod("p"), options=("--cluster", cluster))
+    assert ran.code == 0
+    assert ran.notes == [
+        "Namespace team-a: gpusched.io/familys is no known key; write gpusched.io/families; until then it means nothing"
+    ]

@@ -30,5 +30,5 @@ def test_warnings_follow_their_object(tmp_path: Path) -> None:
         "team-a     pod/p             refused  gpu-quantity: container main asks nvidia.com/gpu: -1; a number\n"
         "                                      of GPUs cannot be negative. Write 0, 1 or more.\n"
         "\n"
-        "1 object judged, 1 refused\n"
+        "2 objects judged, 1 refused\n"
     )

@@ -17,6 +17,10 @@ def outline(documents: list[Manifest]) -> list[tuple[str, str, str]]:
     return [(document.source, document.path, document.where) for document in documents]
 
 
+NOT_A_LIST = (
+    "a Kubernetes object is a mapping, not a list: put its items into an object of apiVersion v1 and kind List, "
+    "or write them one after the other"
+)
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: team-a}\n"
 
 
@@ -83,7 +87,11 @@ def test_a_kind_that_only_ends_in_list_is_an_object() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "message"),
     [
-        ("- a\n", "", "a Kubernetes object is a mapping, not a list"),
+        (
+            "- a\n",
+            "",
+            NOT_A_LIST,
+        ),
         ("hello\n", "", 'a Kubernetes object is a mapping, not "hello"'),
         ("{}\n", "apiVersion", "a Kubernetes object needs apiVersion and kind; this one starts with nothing"),
         (
@@ -179,3 +187,19 @@ def test_a_json_file_is_json(tmp_path: Path) -> None:
             )
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Chart.yaml", "helm template DIRECTORY"),
+        ("values.yaml", "helm template DIRECTORY"),
+        ("kustomization.yaml", "kubectl kustomize DIRECTORY"),
+    ],
+)
+def test_files_that_make_manifests_say_how_to_render_them(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / name).write_text("apiVersion: v2\nname: x\n")
+    documents, (error,) = read_documents([str(tmp_path)], stdin=None)
+
+    assert documents == []
+    assert words in error.message

@@ -96,3 +96,21 @@ def test_renamed_resources_of_the_configuration_are_gpus(folder: Folder) -> None
 
 def test_a_dump_is_needed() -> None:
     assert run("nodes").code == 2
+
+
+def test_nodes_that_take_nobody_are_marked(folder: Folder) -> None:
+    unready = t4_node("n", taints=[{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
+    dump = folder.documents("c.yaml", t4_node("c", unschedulable=True), unready, t4_node("ok"))
+    ran = run("nodes", "--cluster", dump, "-o", "json")
+
+    assert [node["pools"][0]["notes"][:1] for node in ran.json["nodes"]] == [["cordoned"], ["not ready"], []]
+
+
+def test_long_notes_leave_the_names_whole(folder: Folder) -> None:
+    name = "a-node-with-a-long-name.corp"
+    tree = t4_node(name, unschedulable=True)
+    tree["metadata"]["annotations"] = {"gpusched.io/facts": "replicas=many, sharing=perhaps, family=unheard-of"}
+    ran = run("nodes", "--cluster", folder.documents("c.yaml", tree))
+
+    assert name in ran.out
+    assert "\n    cordoned; " in ran.out

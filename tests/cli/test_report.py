@@ -66,3 +66,9 @@ def test_the_table(folder: Folder) -> None:
 
 def test_a_dump_is_needed() -> None:
     assert run("report").code == 2
+
+
+def test_a_proposal_without_a_namespace_is_noted(folder: Folder) -> None:
+    ran = report(folder, CLUSTER, "--policy", folder.documents("new.yaml", pod("q")))
+
+    assert ran.notes == ["--policy: no Namespace in it, so nothing is proposed: the policy judged is the dump's own"]

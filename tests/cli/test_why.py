@@ -127,3 +127,16 @@ def test_nothing_is_wider_than_a_page(folder: Folder) -> None:
     ran = why(folder, long, cluster=[SHARED, h100_node(long)], files=[tree], form="table")
 
     assert [line for line in ran.out.splitlines()[1:] if width_of(line) > 100] == []
+
+
+def test_a_workload_of_the_dump_without_pods(folder: Folder) -> None:
+    ran = why(folder, "deploy/web", cluster=[SHARED, workload("Deployment", "web", template=pod(gpus="0.5"))])
+
+    assert (ran.code, ran.json["admission"]["code"]) == (1, "gpu-quantity")
+
+
+def test_a_finished_pod(folder: Folder) -> None:
+    ran = why(folder, "done", cluster=[SHARED, bound(pod("done"), "t4", phase="Succeeded")], form="table")
+
+    assert ran.code == 1
+    assert ran.out.startswith("pod team-a/done  FINISHED (Succeeded)")

@@ -103,6 +103,7 @@ def test_keys_written_twice_are_faults_and_the_last_counts() -> None:
         ),
         ("a: * b\n", Fault("a", "line 1 (a: * b): a value that starts with * or &: put it in quotes")),
         ("a: 'b\n", Fault("a", "line 2: a quote or bracket is not closed")),
+        ("a: {b: c}}\n", Fault("", "line 1 (a: {b: c}}): a '}' or ']' too many: remove it")),
         ("a: \x07\n", Fault("", "line 1: a control or otherwise unprintable character: remove it")),
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@ import pytest
 from gpusched.core.claims import claim_reason, largest_possible_claim, usable_mib
 from gpusched.core.codes import Reason
 from gpusched.core.pool import Pool, Sharing
-from gpusched.core.usage import PoolUse
+from gpusched.core.usage import Holder, PoolUse, pool_use
 
 EMPTY = PoolUse()
 
@@ -172,3 +172,24 @@ def test_the_reserve_lowers_what_a_slot_has() -> None:
 )
 def test_largest_possible_claim(pool: Pool, use: PoolUse, slots: int, above_slot: str, largest: int | None) -> None:
     assert largest_possible_claim(pool, use, slots, 0, above_slot) == largest
+
+
+def test_claims_made_outside_are_kept_as_written() -> None:
+    pool = shared()
+    holders = [
+        Holder("team-a", "small", {pool.resource: 1}, claim_mib=1024, outside=True),
+        Holder("team-a", "large", {pool.resource: 1}, claim_mib=5000, outside=True),
+        Holder("team-a", "none", {pool.resource: 1}, outside=True),
+        Holder("team-a", "ours", {pool.resource: 1}, claim_mib=2000),
+    ]
+    assert pool_use(pool, holders) == PoolUse(used=4, claims=(5000, 2000, 1024), unclaimed=1, outside=(5000, 1024))
+
+
+def test_a_small_claim_made_outside_strands_no_slot() -> None:
+    # 15360 MiB for four slots, of which 5 % are kept free: a slot's part is 3648, and not 3840.
+    t4 = msgspec.structs.replace(
+        shared(), slots=4, devices=1, replicas=4, gpu_memory_mib=15360, visible_memory_mib=15360, slot_memory_mib=3840
+    )
+    use = pool_use(t4, [Holder("team-a", "p", {t4.resource: 1}, claim_mib=1024, outside=True)])
+    assert claim_reason(t4, use, 3, None, reserve=500, above_slot="single-gpu") is None
+    assert largest_possible_claim(t4, use, 3, 500, "single-gpu") == 3648

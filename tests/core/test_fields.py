@@ -39,8 +39,14 @@ def test_paths_name_indexes_and_bracket_keys_with_dots_or_slashes() -> None:
         ("x", "items", 'must be a list, not a string: start every item with "- "'),
         ([], "entries", 'must be a mapping, not a list: write "key: value" lines'),
         (1.5, "strings", 'must be a mapping, not a number: write "key: value" lines'),
-        (8, "text", 'value 8 must be a string: write "8" in quotes'),
-        (True, "text", 'value true must be a string: write "true" in quotes'),
+        (8, "text", "must be a string, but YAML reads it as the number 8: put it in quotes as it was written"),
+        (True, "text", "must be a string, but YAML reads it as true: put it in quotes as it was written"),
+        (
+            550.90,
+            "text",
+            "must be a string, but YAML reads it as the number 550.9: put it in quotes as it was written",
+        ),
+        (False, "text", "must be a string, but YAML reads it as false: put it in quotes as it was written"),
         ([], "text", "must be a string, not a list"),
         ("5", "integer", 'must be a whole number, not the string "5": write it without quotes'),
         (True, "integer", "must be a whole number, not true"),
@@ -77,9 +83,15 @@ def test_string_maps_drop_and_report_other_values() -> None:
 
     assert field.strings() == {"a": "x", "d": ""}
     assert field.faults == [
-        Fault("metadata.labels.b", 'value 8 must be a string: write "8" in quotes'),
-        Fault("metadata.labels.c", 'value true must be a string: write "true" in quotes'),
-        Fault("metadata.labels[gpusched.io/e]", 'value 1.5 must be a string: write "1.5" in quotes'),
+        Fault(
+            "metadata.labels.b",
+            "must be a string, but YAML reads it as the number 8: put it in quotes as it was written",
+        ),
+        Fault("metadata.labels.c", "must be a string, but YAML reads it as true: put it in quotes as it was written"),
+        Fault(
+            "metadata.labels[gpusched.io/e]",
+            "must be a string, but YAML reads it as the number 1.5: put it in quotes as it was written",
+        ),
     ]
 
 

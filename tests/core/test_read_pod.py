@@ -211,7 +211,10 @@ def test_a_template_is_read_as_the_pod_it_makes() -> None:
 
     assert made == Pod(namespace="team-a", name="web-1", spec=PodSpec(), owner=owner)
     assert faults == [
-        Fault("spec.template.metadata.labels.app", 'value 8 must be a string: write "8" in quotes'),
+        Fault(
+            "spec.template.metadata.labels.app",
+            "must be a string, but YAML reads it as the number 8: put it in quotes as it was written",
+        ),
         Fault("spec.template.spec.containers", 'must be a list, not a mapping: start every item with "- "'),
     ]
 

@@ -56,7 +56,11 @@ def test_node_terms() -> None:
         (expression("a", "Exists", "1"), "values", "must be absent for operator Exists"),
         (expression("a", "Gt", "1", "2"), "values", "must have exactly one value for operator Gt"),
         (expression("", "Exists"), "key", "must not be empty: write a label key"),
-        (expression("a", "In", 8), "values[0]", 'value 8 must be a string: write "8" in quotes'),
+        (
+            expression("a", "In", 8),
+            "values[0]",
+            "must be a string, but YAML reads it as the number 8: put it in quotes as it was written",
+        ),
     ],
 )
 def test_a_faulty_term_matches_no_node(bad: dict[str, object], path: str, message: str) -> None:

@@ -56,6 +56,43 @@ def test_the_administrator_settles_it(facts: str, expected: tuple[object, ...]) 
     assert facts_of(only_pool(survey(UNSHARED, 4, facts=facts))) == expected
 
 
+_P4D = {"node.kubernetes.io/instance-type": "p4d.24xlarge", "eks.amazonaws.com/nodegroup": "gpu"}
+_FACTS = "gpusched.io/facts"
+_DEVICES = "slots are offered, instance-type labels tell of 8 devices"
+
+
+@pytest.mark.parametrize(
+    ("slots", "facts", "note"),
+    [
+        (
+            8,
+            "sharing=time-slicing, replicas=4, gpu-memory=15360Mi",
+            f"8 {_DEVICES}, {_FACTS} of replicas 4: {_FACTS} holds",
+        ),
+        (16, "sharing=none", f"16 {_DEVICES}, {_FACTS} of replicas 1: {_FACTS} holds"),
+        (
+            8,
+            "replicas=4",
+            f"8 {_DEVICES}, gpusched.io/facts of replicas 4: sharing is unknown until they agree",
+        ),
+        (
+            16,
+            "sharing=time-slicing",
+            f"16 {_DEVICES} and nothing tells of replicas: replicas is unknown until they agree",
+        ),
+    ],
+)
+def test_what_the_administrator_says_is_not_called_unknown(slots: int, facts: str, note: str) -> None:
+    pool = only_pool(survey(_P4D, slots, facts=facts))
+    assert [said for said in pool.notes if "offered" in said] == [note]
+
+
+def test_a_node_whose_labels_and_facts_name_half_of_what_is_in_doubt() -> None:
+    pool = only_pool(survey(UNSHARED, 4, facts="product=t4"))
+    told = "4 slots are offered, gfd labels tell of 1 × 1"
+    assert pool.notes[0] == f"{told}: memory, sharing and replicas are unknown until they agree"
+
+
 def test_a_cloud_that_counts_proves_that_nothing_is_shared() -> None:
     labels = {
         "karpenter.k8s.aws/instance-gpu-name": "t4",

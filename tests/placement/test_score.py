@@ -5,7 +5,7 @@ import pytest
 from gpusched.placement.score import rank_key, scores
 from gpusched.policy.model import Config
 from gpusched.state.cluster import Cluster
-from tests.build import Tree, a100_node, gfd_labels, h100_node, namespace, node, pod, t4_node
+from tests.build import Tree, a100_node, container, gfd_labels, h100_node, namespace, node, pod, t4_node
 from tests.placement.scene import ask, claiming, cluster_of, own, running
 
 
@@ -56,6 +56,19 @@ def test_family_preference_comes_before_waste_and_load() -> None:
     )
     assert score(cluster, pod()) == {"h": 10, "a": 5, "t": 0}
     assert score(cluster, pod(annotations=own(families="turing, hopper"))) == {"h": 5, "a": 0, "t": 10}
+
+
+@pytest.mark.parametrize("gpus", [2, 8])
+@pytest.mark.parametrize("placement", ["pack", "spread"])
+def test_several_slots_of_one_container_go_where_they_are_whole_gpus(gpus: int, placement: str) -> None:
+    labels = gfd_labels("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", count=56, memory=9728, family="ampere", compute=(8, 0))
+    slices = node("slices", gpus=56, labels=labels | {"nvidia.com/mig.strategy": "single"})
+    shares = t4_node("shares", gpus=4, replicas=4)
+    cluster = cluster_of(h100_node("whole"), slices, shares, namespace("team-a", placement=placement))
+    assert score(cluster, pod(gpus=gpus))["whole"] == 10
+    # One slot a container is of use wherever it is.
+    two = pod("p", "team-a", container("a", gpus=1), container("b", gpus=1))
+    assert score(cluster, pod(gpus=1))["whole"] == score(cluster, two)["whole"] == 0
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,14 @@ def test_a_bare_off_is_a_mode_although_yaml_reads_a_boolean(value: object) -> No
         ),
         (
             HEAD | {"defaultPolicy": {"min-cuda-version": 12.4}},
-            ("defaultPolicy.min-cuda-version", 'value 12.4 must be a string: write "12.4" in quotes'),
+            (
+                "defaultPolicy.min-cuda-version",
+                "must be a string, but YAML reads it as the number 12.4: put it in quotes as it was written",
+            ),
         ),
         (
             HEAD | {"defaultPolicy": {"mode": True}},
-            ("defaultPolicy.mode", 'value true must be a string: write "true" in quotes'),
+            ("defaultPolicy.mode", "must be a string, but YAML reads it as true: put it in quotes as it was written"),
         ),
         (
             HEAD | {"policies": [{"policy": {"families": "hopper"}}]},
@@ -163,6 +166,20 @@ def test_a_bare_off_is_a_mode_although_yaml_reads_a_boolean(value: object) -> No
         ),
         (HEAD | {"resources": [{"name": "a.b/c"}]}, ("resources[0].vendor", "is missing; write nvidia, amd or intel")),
         (HEAD | {"runtimeClasses": {"nvdia": "x"}}, ("runtimeClasses.nvdia", '"nvdia" is no known key; write nvidia')),
+        *(
+            (
+                HEAD | {"runtimeClasses": {"nvidia": word}},
+                ("runtimeClasses.nvidia", f'"{word}" is no name of a RuntimeClass; write "" for none'),
+            )
+            for word in ("never", "None", "off")
+        ),
+        (
+            HEAD | {"runtimeClasses": {"amd": "auto"}},
+            (
+                "runtimeClasses.amd",
+                '"auto" is no name of a RuntimeClass; write one such as nvidia, which policies with auto then mean',
+            ),
+        ),
         (
             HEAD | {"runtimeClasses": {"nvidia": "A B"}},
             ("runtimeClasses.nvidia", '"A B" is no name of a RuntimeClass; write a lower-case name, or "" for none'),

@@ -37,6 +37,8 @@ def test_parsed(parse: Callable[[str], object], text: str, expected: int) -> Non
         (parse_duration_ms, "1ns", '"1ns" is no positive number of whole milliseconds; write for example 1s or 300ms'),
         (parse_duration_s, "1200ms", '"1200ms" is no whole number of seconds; write for example 2s'),
         (parse_percent, "5", '"5" is no percentage; write 5%'),
+        (parse_percent, "0.05", '"0.05" is no percentage; write 5%'),
+        (parse_percent, "0.125", '"0.125" is no percentage; write 12.5%'),
         (parse_percent, "101%", '"101%" is more than everything; write at most 100%'),
         (parse_percent, "-1%", '"-1%" is no percentage; write for example 5%'),
     ],

@@ -82,3 +82,11 @@ def test_zero_is_no_bound_and_no_claim() -> None:
     expected = Malformed('"0Gi" is no memory at all; write an amount such as 6Gi, or leave the key out')
 
     assert parse_minimum("0Gi") == parse_maximum("0Gi") == parse_amount("0Gi") == expected
+
+
+@pytest.mark.parametrize("text", ["0", "0.0", "0GB", "0 Gi", "0Xi"])
+def test_zero_in_any_spelling_is_not_told_to_be_spelt_otherwise(text: str) -> None:
+    expected = Malformed(f'"{text}" is no memory at all; write an amount such as 6Gi, or leave the key out')
+
+    assert parse_minimum(text) == parse_maximum(text) == parse_amount(text) == expected
+    assert isinstance(parse_total(text), Malformed)

@@ -27,6 +27,10 @@ def test_parsed(text: str, expected: Modes) -> None:
     [
         ("", '"" names no mode; write for example enforce, or leave the key out'),
         ("on", '"on" is no mode; write enforce, warn, audit or off'),
+        ("strict", '"strict" is no mode; write enforce'),
+        ("dry-run", '"dry-run" is no mode; write audit'),
+        ("Disabled", '"Disabled" is no mode; write off'),
+        ("enforce;quota=warn", '"enforce;quota=warn" is not separated by commas; write enforce, quota=warn'),
         ("enforced", '"enforced" is no mode; write enforce'),
         ("enforce,warn", '"enforce,warn" names two modes; write one of them, such as enforce'),
         ("quota=warn", '"quota=warn" lacks the mode of all other rules; write for example enforce,quota=warn'),

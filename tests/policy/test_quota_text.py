@@ -23,6 +23,11 @@ def test_parsed(text: str, expected: Quota) -> None:
     [
         ("16", '"16" names no family; write *=16 for all families together'),
         ("hopper", '"hopper" needs a whole number of slots; write for example hopper=4'),
+        ("hopper:4", '"hopper:4" has no equals sign between family and number; write hopper=4'),
+        ("Ada 2", '"Ada 2" has no equals sign between family and number; write ada-lovelace=2'),
+        ("*: 16", '"*: 16" has no equals sign between family and number; write *=16'),
+        ("h100=2", '"h100" is no GPU family; write hopper'),
+        ("hopper=4;*=8", '"hopper=4;*=8" is not separated by commas; write hopper=4, *=8'),
         ("hopper=-1", '"hopper=-1" needs a whole number of slots; write for example hopper=4'),
         ("hoper=1", '"hoper" is no GPU family; write hopper'),
         (

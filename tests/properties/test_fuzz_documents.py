@@ -1,6 +1,7 @@
 """Nothing that a user can feed raises: any bytes, any text that looks like YAML or JSON, any tree."""
 
 import json
+import re
 import tempfile
 from io import BytesIO
 from pathlib import Path
@@ -73,7 +74,9 @@ def test_any_json_tree(trees: list[object]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.lists(OBJECTS, min_size=1, max_size=3))
 def test_what_is_written_as_yaml_reads_the_same_as_json(trees: list[dict[str, object]]) -> None:
-    plain = json.loads(json.dumps({"apiVersion": "v1", "kind": "List", "items": trees}).replace("NaN", "0"))
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": trees})
+    # Neither form has these numbers; each reader says so in its own way.
+    plain = json.loads(re.sub(r"-?Infinity|NaN", "0", text))
     from_json, from_yaml = read(as_json(plain).encode()), read(as_yaml(plain).encode())
     assert [document.tree for document in from_json] == [document.tree for document in from_yaml]
 

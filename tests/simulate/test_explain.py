@@ -123,3 +123,16 @@ def test_the_whole_record() -> None:
 
 def test_where_every_node_takes_the_pod_there_is_nothing_to_explain() -> None:
     assert explained([t4_node(gpus=2)], pod("p")).view.reasons == ()
+
+
+def test_a_node_that_offers_nothing_of_what_is_asked_is_never_nearest() -> None:
+    cluster = [cpu_node("cpu", allocatable={"cpu": "4"}), t4_node("t", taints=[{"key": "x", "effect": "NoSchedule"}])]
+
+    assert explained(cluster, pod("p")).nearest == "t"
+
+
+def test_a_full_node_of_the_right_kind_is_nearer_than_a_free_one_of_another() -> None:
+    full = [h100_node("z", gpus=1), bound(pod("old"), "z")]
+    found = explained([t4_node("a"), *full, namespace(families="hopper")], pod("p"))
+
+    assert (found.nearest, found.nearest_lacks) == ("z", "not enough nvidia.com/gpu")

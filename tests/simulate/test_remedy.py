@@ -158,3 +158,24 @@ def test_pods_of_daemonsets_are_not_waited_for() -> None:
 
     assert view.unschedulable is not None
     assert view.unschedulable.suggestion.startswith("No small change fits")
+
+
+@pytest.mark.parametrize(
+    ("asked", "suggestion"),
+    [
+        ("nvidia.com/gpus", "Ask for nvidia.com/gpu: 1 instead of nvidia.com/gpus"),
+        ("alpha.kubernetes.io/nvidia-gpu", "Ask for nvidia.com/gpu: 1 instead of alpha.kubernetes.io/nvidia-gpu"),
+    ],
+)
+def test_a_slip_of_the_pen_is_mended_first(asked: str, suggestion: str) -> None:
+    (view,) = views([t4_node("t")], pod("p", resource=asked))
+
+    assert view.unschedulable is not None
+    assert view.unschedulable.suggestion == suggestion
+
+
+def test_a_slip_is_named_even_where_no_node_has_room() -> None:
+    (view,) = views([t4_node("t")], pod("p", resource="nvidia.com/gpus", gpus=3, nodeSelector={"a": "b"}))
+
+    assert view.unschedulable is not None
+    assert view.unschedulable.suggestion.startswith("Ask for nvidia.com/gpu: 3 instead of nvidia.com/gpus")

@@ -4,7 +4,7 @@ import pytest
 
 from gpusched.simulate.result import PlacementView, node_views
 from gpusched.simulate.run import Simulation
-from tests.build import bound, h100_node, pod, t4_node
+from tests.build import bound, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import (
     codes,
     cpu_node,
@@ -190,3 +190,20 @@ def test_what_cannot_be_read_of_a_pod_is_reported_where_it_stands() -> None:
 
 def test_huge_numbers_in_places_that_do_not_matter_do_not_matter() -> None:
     assert only([t4_node()], pod("p", activeDeadlineSeconds=10**100)).placement is not None
+
+
+def test_the_pods_of_a_large_daemonset_are_explained_once_per_cause() -> None:
+    cluster = [node for i in range(25) for node in (t4_node(f"t{i:02}"), bound(pod(f"old-{i}"), f"t{i:02}"))]
+    found = views(cluster, workload("DaemonSet", "ds"))
+
+    assert {view.unschedulable.suggestion for view in found if view.unschedulable} == {"Wait: pods on the node hold it"}
+    assert len(found) == 25
+
+
+def test_an_exported_pod_stays_on_its_node_and_is_judged_as_it_was_created() -> None:
+    tree = bound(pod("p"), "h")
+    (view,) = views([h100_node("h"), namespace(families="hopper")], tree)
+
+    assert view.admission.allowed
+    assert view.placement is not None
+    assert view.placement.node == "h"

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gpusched.simulate.run import Outcome, Simulation
+from gpusched.simulate.outcome import Outcome
+from gpusched.simulate.run import Simulation
 from tests.build import Tree, a100_node, bound, h100_node, namespace, node, pod, t4_node
 from tests.simulate.scene import (
     codes,

@@ -1,7 +1,17 @@
 import pytest
 
 from gpusched.core.names import LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION
-from gpusched.simulate.why import Target, Why, find_planned, find_standing, parse_target, why_planned, why_standing
+from gpusched.simulate.why import (
+    Target,
+    Why,
+    find_planned,
+    find_standing,
+    find_workloads,
+    parse_target,
+    why_planned,
+    why_standing,
+    why_workload,
+)
 from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import manifest, manifests, owned, simulate, workload, world_of
 
@@ -94,7 +104,7 @@ def test_a_pending_pod_that_fits_is_about_to_be_placed() -> None:
     answer = _standing(pod("p"), t4_node("t"))
 
     assert (answer.view.placement, answer.view.unschedulable) == (None, None)
-    assert answer.history == "some node takes it now: kube-scheduler should place it soon"
+    assert answer.history == "node t takes it now: kube-scheduler should place it soon"
 
 
 @pytest.mark.parametrize(
@@ -175,3 +185,59 @@ def test_a_pod_of_an_older_policy_should_be_recreated() -> None:
         "it was created under an older policy (families=hopper (namespace team-a)): "
         "recreate it, so that the policy of today holds"
     )
+
+
+def test_a_pending_pod_that_fits_some_node_is_about_to_be_placed_whatever_other_nodes_say() -> None:
+    answer = _standing(
+        pod("p", gpus=2), h100_node("h"), t4_node("tainted", taints=[{"key": "x", "effect": "NoSchedule"}])
+    )
+
+    assert (answer.view.unschedulable, answer.explanation) == (None, None)
+    assert answer.history == "node h takes it now: kube-scheduler should place it soon"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_finished_pod_is_on_no_node_any_more(phase: str) -> None:
+    answer = _standing(bound(pod("p"), "h", phase=phase), h100_node("h"))
+
+    assert (answer.finished, answer.view.placement) == (phase, None)
+    assert answer.view.notes == (f"finished ({phase}): it holds no GPU any more",)
+
+
+def test_a_node_that_the_dump_lacks_is_told_of_pods_bound_by_others_too() -> None:
+    outside = _standing(bound(pod("p"), "gone", ours=False), h100_node("h"))
+    plain = _standing(bound(pod("p", gpus=None), "gone"), h100_node("h"))
+
+    assert outside.history.endswith("before gpusched was installed; its node is not in the dump")
+    assert plain.history == "it asks for no GPU: kube-scheduler placed it; its node is not in the dump"
+
+
+def _of_workload(tree: Tree, *cluster: Tree) -> Why:
+    dump = manifests([*cluster, tree])
+    simulation = simulate(cluster)
+    (found,) = find_workloads(dump, Target(tree["kind"].lower(), "", tree["metadata"]["name"]))
+    answer = why_workload(found, simulation)
+    assert answer is not None
+    return answer
+
+
+def test_a_workload_without_pods_is_judged_as_if_it_made_them_now() -> None:
+    refused = _of_workload(workload("Deployment", "web", template=pod(gpus="0.5"), replicas=2), h100_node("h"))
+    fitting = _of_workload(workload("Deployment", "web", replicas=2), h100_node("h"))
+    too_large = _of_workload(workload("Job", "j", template=pod(gpus=9)), h100_node("h", gpus=4))
+
+    assert refused.view.admission.code == "gpu-quantity"
+    assert (fitting.view.placement, fitting.history) == (None, "node h would take it")
+    assert fitting.view.notes == ("the dump has no pod of it: judged as if it made one now",)
+    assert too_large.view.unschedulable is not None
+    assert too_large.view.unschedulable.suggestion == "Ask for nvidia.com/gpu: 4 in container main"
+
+
+def test_a_workload_that_makes_no_pods_now_is_judged_as_if_it_made_one() -> None:
+    answer = _of_workload(workload("Deployment", "web", replicas=0), h100_node("h"))
+
+    assert (answer.view.name, answer.history) == ("web-0", "node h would take it")
+
+
+def test_a_pod_is_no_workload_without_pods() -> None:
+    assert find_workloads(manifests([pod("p")]), Target("", "", "p")) == []

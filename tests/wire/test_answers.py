@@ -84,7 +84,10 @@ def test_filter_keeps_the_best_candidates_unless_it_is_a_retry() -> None:
         ({"Pod": {"spec": []}, "NodeNames": ["a"]}, 'Pod.spec must be a mapping, not a list: write "key: value" lines'),
         (
             {"Pod": {"metadata": {"annotations": {"gpusched.io/gpu-memory": 6}}}, "NodeNames": ["a"]},
-            'Pod.metadata.annotations[gpusched.io/gpu-memory] value 6 must be a string: write "6" in quotes',
+            (
+                "Pod.metadata.annotations[gpusched.io/gpu-memory] must be a string, but YAML reads it as the number 6: "
+                "put it in quotes as it was written"
+            ),
         ),
     ],
 )

@@ -4,15 +4,20 @@ from gpusched.admission.admission import Context
 from gpusched.admission.messages import quoted
 from gpusched.admission.rules.malformed import described
 from gpusched.admission.rules.objection import Force, Objection
-from gpusched.admission.rules.present import serving_pools
+from gpusched.admission.rules.present import could_serve, eligible_nodes
+from gpusched.admission.tolerations import taint_keys
 from gpusched.core.claims import largest_possible_claim
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
+from gpusched.core.node import Node
 from gpusched.core.pod import Pod
 from gpusched.core.quantity import format_mib
 from gpusched.core.usage import PoolUse
+from gpusched.native.taints import untolerated
 
 _KEY = "gpusched.io/gpu-memory"
+#: Taints that the node controller sets and takes away again, such as not-ready.
+_PASSING = "node.kubernetes.io/"
 
 
 def memory_claim(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
@@ -32,16 +37,14 @@ def memory_claim(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...
 
 
 def _too_large(pod: Pod, demand: Demand, resource: str, claim: int, ctx: Context) -> Objection | None:
-    pools = serving_pools(pod, resource, ctx)
-    slots = demand.slots[resource]
-    possible = [
-        largest_possible_claim(pool, PoolUse(), slots, ctx.config.claim_reserve, ctx.config.claim_above_slot)
-        for pool in pools
-    ]
+    nodes = [node for node in eligible_nodes(pod, ctx) if could_serve(node, demand, ctx)]
+    open_ones = [node for node in nodes if _admitted(node, pod, demand, ctx, passing=True)]
+    possible = [_largest(node, resource, demand, ctx) for node in open_ones]
     known = [amount for amount in possible if amount is not None]
     if not known or len(known) < len(possible) or claim <= max(known):
         return None
-    most = max(known)
+    today = [_largest(node, resource, demand, ctx) for node in open_ones if _admitted(node, pod, demand, ctx)]
+    most = max((amount for amount in today if amount is not None), default=max(known))
     cure = f"Largest possible: {format_mib(most)}." if most > 0 else "None gives any."
     return Objection(
         Code.CLAIM,
@@ -49,3 +52,25 @@ def _too_large(pod: Pod, demand: Demand, resource: str, claim: int, ctx: Context
         f"claim {format_mib(claim)} is more than any present slot can give. {cure}",
         Force.ADVICE,
     )
+
+
+def _largest(node: Node, resource: str, demand: Demand, ctx: Context) -> int | None:
+    """The largest claim on this node when it is empty."""
+    pool = node.pool(resource)
+    if pool is None:
+        return None
+    slots, config = demand.slots[resource], ctx.config
+    return largest_possible_claim(pool, PoolUse(), slots, config.claim_reserve, config.claim_above_slot)
+
+
+def _admitted(node: Node, pod: Pod, demand: Demand, ctx: Context, *, passing: bool = False) -> bool:
+    """Whether the pod, with the tolerations it will be given, may go to the node; `passing` lets what passes be."""
+    if node.object.unschedulable and not passing:
+        return False
+    given = taint_keys(demand.slots, ctx.resources)
+    taints = [
+        taint
+        for taint in node.object.taints
+        if taint.key not in given and not (passing and taint.key.startswith(_PASSING))
+    ]
+    return untolerated((*pod.spec.tolerations, *ctx.config.tolerations), taints) is None

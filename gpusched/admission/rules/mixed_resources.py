@@ -28,7 +28,7 @@ def mixed_resources(_pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection,
 def _together(names: list[str], ctx: Context) -> bool:
     if not ctx.facts.known:
         return len({ctx.resources.vendor(name) for name in names}) < 2
-    return any(all(_offers(node, name) for name in names) for node in ctx.facts.nodes)
+    return any(all(_offers(group.nodes[0], name) for name in names) for group in ctx.facts.groups)
 
 
 def _offers(node: Node, resource: str) -> bool:

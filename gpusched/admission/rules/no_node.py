@@ -5,12 +5,10 @@ from typing import Final
 from gpusched.admission.admission import Context
 from gpusched.admission.messages import quoted
 from gpusched.admission.rules.objection import Force, Objection
-from gpusched.admission.rules.present import eligible_nodes
+from gpusched.admission.rules.present import could_serve, eligible_nodes
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
-from gpusched.core.node import Node
 from gpusched.core.pod import Pod
-from gpusched.core.pool import Sharing
 
 _RULES: Final = "no present node with such GPUs meets the rules of pod and namespace"
 
@@ -19,31 +17,15 @@ def no_node(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
     """Warn when the cluster is known and no node fits. Taints, other resources and usage are not looked at."""
     if not ctx.facts.known or not demand.total:
         return ()
-    if any(_could_serve(node, demand, ctx) for node in eligible_nodes(pod, ctx)):
+    if any(could_serve(node, demand, ctx) for node in eligible_nodes(pod, ctx)):
         return ()
     why = _shortage(demand, ctx) or _unmatched(pod, ctx) or _RULES
     return (Objection(Code.NO_NODE, f"{why}. Autoscaled nodes may.", f"{why}.", Force.ADVICE),)
 
 
-def _could_serve(node: Node, demand: Demand, ctx: Context) -> bool:
-    return all(_serves(node, resource, demand, ctx) for resource in demand.slots)
-
-
-def _serves(node: Node, resource: str, demand: Demand, ctx: Context) -> bool:
-    if resource in node.dra_resources:
-        return True
-    pool = node.pool(resource)
-    if pool is None or pool.slots < demand.slots[resource]:
-        return False
-    if pool.sharing is Sharing.MPS and demand.largest_container(resource) > 1:
-        return False
-    # A blocked pool comes back with facts of its own, which nobody knows yet.
-    return pool.blocked is not None or ctx.resolution.constraints.reason_against(pool) is None
-
-
 def _shortage(demand: Demand, ctx: Context) -> str | None:
     for resource, slots in sorted(demand.slots.items()):
-        pools = [pool for node in ctx.facts.nodes if (pool := node.pool(resource)) is not None]
+        pools = [pool for group in ctx.facts.groups if (pool := group.nodes[0].pool(resource)) is not None]
         most = max((pool.slots for pool in pools), default=0)
         if not most:
             return f"no present node offers {quoted(resource)}"
@@ -55,6 +37,7 @@ def _shortage(demand: Demand, ctx: Context) -> str | None:
 def _unmatched(pod: Pod, ctx: Context) -> str | None:
     """An entry of the pod's node selector that no node has, whatever its GPUs."""
     for key, value in sorted(pod.spec.node_selector.items()):
-        if all(node.object.labels.get(key) != value for node in ctx.facts.nodes):
+        nodes = [node for group in ctx.facts.groups for node in group.distinct((key,))]
+        if all(node.object.labels.get(key) != value for node in nodes):
             return f"no present node is labelled {quoted(key)}={quoted(value)}"
     return None

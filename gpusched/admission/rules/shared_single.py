@@ -4,25 +4,27 @@ NVIDIA k8s-device-plugin: under MPS, and under time-slicing with failRequestsGre
 that asks for more than one shared slot fails on the node.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gpusched.admission.admission import Context
+from gpusched.admission.lower import unshared_requirement
 from gpusched.admission.messages import listed, quoted
 from gpusched.admission.rules.objection import Force, Objection
 from gpusched.admission.rules.present import serving_pools
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
 from gpusched.core.pod import Pod
-from gpusched.core.pool import SHARED_KINDS, Sharing
-from gpusched.core.resources import is_shared_name
+from gpusched.core.pool import SHARED_KINDS, Pool, Sharing
+from gpusched.core.resources import is_shared_name, mig_profile
 from gpusched.policy.model import Group
 
 _GKE: Final = "gke"
+_PARTS: Final = {Sharing.TIME_SLICING: "shared GPUs", Sharing.MIG: "MIG slices"}
 
 
 def shared_single(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
-    """Object where policy allows shared pools only, or the name says shared; warn where all present pools are."""
+    """Object where policy allows shared pools only, or the name says shared; warn where present pools are divided."""
     found = (_of_resource(pod, demand, resource, ctx) for resource in sorted(demand.slots))
     return tuple(objection for objection in found if objection is not None)
 
@@ -38,7 +40,8 @@ def _of_resource(pod: Pod, demand: Demand, resource: str, ctx: Context) -> Objec
         return _by_policy(asks, f"{_allower(ctx, allowed)} allows only {listed(sorted(allowed))}")
     if is_shared_name(resource):
         return _by_name(asks, ctx)
-    return _by_nodes(pod, asks, resource, ctx)
+    pools = serving_pools(pod, resource, ctx)
+    return _by_nodes(pools, asks, ctx) or _in_parts(pools, asks, resource, demand, ctx)
 
 
 def _single(kinds: Iterable[Sharing], ctx: Context) -> bool:
@@ -64,8 +67,7 @@ def _by_name(asks: str, ctx: Context) -> Objection | None:
     return Objection(Code.SHARED_SINGLE, full, f"{asks}, all shares of one GPU. Ask for 1.", force, Group.SHARING)
 
 
-def _by_nodes(pod: Pod, asks: str, resource: str, ctx: Context) -> Objection | None:
-    pools = serving_pools(pod, resource, ctx)
+def _by_nodes(pools: Sequence[Pool], asks: str, ctx: Context) -> Objection | None:
     kinds = {pool.sharing for pool in pools}
     if not pools or not all(pool.shared and pool.sharing in SHARED_KINDS for pool in pools):
         return None
@@ -75,6 +77,37 @@ def _by_nodes(pod: Pod, asks: str, resource: str, ctx: Context) -> Objection | N
     why = "would fail on the node" if fails else "gives no more than one does"
     full = f"{asks}; all present pools are shared, where this {why}. Ask for 1."
     return Objection(Code.SHARED_SINGLE, full, f"{asks}; on shared GPUs this {why}. Ask for 1.", Force.ADVICE)
+
+
+def _in_parts(pools: Sequence[Pool], asks: str, resource: str, demand: Demand, ctx: Context) -> Objection | None:
+    """Several slots that may turn out to be parts of GPUs, though the resource is not named after a MIG profile.
+
+    A CUDA process uses one MIG device (NVIDIA MIG User Guide, "CUDA Device Enumeration").
+    """
+    if mig_profile(resource) is not None:
+        return None
+    large = [pool for pool in pools if pool.slots >= demand.slots[resource]]
+    kinds = {pool.sharing for pool in large if pool.divided} & _landing(demand, ctx)
+    if kinds and any(pool.sharing is Sharing.NONE and not pool.divided for pool in large):
+        parts = " or ".join(_PARTS[kind] for kind in Sharing if kind in kinds)
+        cure = "Set gpusched.io/sharing: none."
+        return Objection(
+            Code.SHARED_SINGLE,
+            f"{asks}; it may get {parts}. {cure}",
+            f"several slots may be {parts}. {cure}",
+            Force.ADVICE,
+        )
+    if Sharing.MIG in kinds and all(pool.divided for pool in large):
+        full = f"{asks}; a CUDA process uses one MIG slice. Ask for 1."
+        return Objection(Code.SHARED_SINGLE, full, "a CUDA process uses one MIG slice. Ask for 1.", Force.ADVICE)
+    return None
+
+
+def _landing(demand: Demand, ctx: Context) -> frozenset[Sharing]:
+    """Kinds of divided pools where several slots of one container are neither refused nor kept off nor wanted so."""
+    free = ctx.config.time_slicing_single is None and _GKE not in ctx.facts.dialects
+    kept_off = ctx.config.lowering_enabled and unshared_requirement(demand, ctx) is not None
+    return frozenset({Sharing.MIG, Sharing.TIME_SLICING} if free and not kept_off else {Sharing.MIG})
 
 
 def _allower(ctx: Context, allowed: frozenset[Sharing]) -> str:

@@ -6,6 +6,7 @@ import pytest
 from gpusched.core.cluster_facts import ClusterFacts
 from gpusched.core.codes import Reason
 from gpusched.core.node import Node
+from gpusched.core.node_groups import NodeGroup
 from gpusched.core.pool import Sharing
 from tests.admission.judging import codes, facts_of, gpu_node, judged, lines
 from tests.admission.patching import mutated_pod
@@ -33,6 +34,11 @@ def test_no_node(nodes: list[Node], gpus: int, policy: dict[str, str], said: str
     assert [line for line in lines(answer)[1] if line.startswith("gpu-no-node")] == (
         [] if said is None else [f"gpu-no-node: {said}"]
     )
+
+
+def required(term: dict[str, object]) -> dict[str, object]:
+    """Required node affinity of one term."""
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
 
 
 def test_without_a_cluster_nothing_is_concluded() -> None:
@@ -114,3 +120,36 @@ def test_a_node_selector_that_leaves_equal_gpus_is_specific() -> None:
 def test_lowered_affinity_is_not_held_against_labels_that_are_not_settled(node: Node) -> None:
     policy, facts = {"families": "hopper"}, facts_of(node)
     assert codes(judged(mutated_pod(pod(), policy=policy, facts=facts), policy=policy, facts=facts)) == ([], [])
+
+
+_ZONED = [
+    msgspec.structs.replace(
+        gpu_node(f"n{turn}", slots=1 + turn % 3, memory=15360 * (1 + turn % 2), labels=labels),
+        dra_resources=frozenset({"amd.com/gpu"} if turn == 5 else ()),
+    )
+    for turn, labels in enumerate([{}, {"zone": "a"}, {"zone": "b"}, {"zone": "a", "disk": "ssd"}] * 3)
+]
+
+
+@pytest.mark.parametrize("gpus", [1, 3, 4])
+@pytest.mark.parametrize("policy", [{}, {"node-selector": "zone=a"}, {"min-gpu-memory": "20Gi"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"nodeSelector": {"zone": "a"}},
+        {"nodeSelector": {"zone": "b", "disk": "ssd"}},
+        {"affinity": required({"matchExpressions": [{"key": "zone", "operator": "Exists"}]})},
+        {"affinity": required({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n3"]}]})},
+        {"affinity": required({"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n3"]}]})},
+    ],
+)
+def test_like_nodes_are_judged_once_with_the_answer_of_each(
+    asked: dict[str, object], policy: dict[str, str], gpus: int
+) -> None:
+    facts = facts_of(*_ZONED)
+    apart = msgspec.structs.replace(facts, grouped=tuple(NodeGroup([node]) for node in _ZONED))
+    assert len(facts.groups) < len(_ZONED)
+    for annotations in ({}, {"gpusched.io/gpu-memory": "40Gi"}):
+        tree = pod(gpus=gpus, annotations=annotations, **asked)
+        assert judged(tree, policy=policy, facts=facts) == judged(tree, policy=policy, facts=apart)
