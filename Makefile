@@ -35,7 +35,7 @@ lint: dev
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 bench: dev
 	$(BIN)/python -m tests.bench

@@ -28,8 +28,8 @@ def test_what_is_read_of_a_review() -> None:
             name="web",
             namespace="team-a",
             operation="UPDATE",
-            tree={"a": None},
-            old_tree={"b": []},
+            tree=msgspec.Raw(b'{"a": null}'),
+            old_tree=msgspec.Raw(b'{"b": []}'),
             dry_run=True,
         ),
     )
