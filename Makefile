@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO :=
 
-.PHONY: install dev demo test lint bench lock clean
+.PHONY: install dev demo test e2e lint bench lock clean
 
 install: $(VENV)/.installed
 
@@ -35,7 +35,11 @@ lint: dev
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --ignore tests/e2e
+
+# Against real Kubernetes binaries, which the first run builds; some eight minutes after that.
+e2e: dev
+	GPUSCHED_E2E=require $(BIN)/pytest tests/e2e
 
 bench: dev
 	$(BIN)/python -m tests.bench

@@ -1,4 +1,4 @@
-"""A node with a real kubelet: its GPUs and its containers are pretended, what it decides is not."""
+"""A node with a real kubelet: its GPUs, and mostly its containers, are pretended, what it decides is not."""
 
 import json
 import os
@@ -7,11 +7,13 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 import msgspec
 
+from gpusched.local import containerd
 from gpusched.local.arguments import REAL_KUBELET
+from gpusched.local.containerd import Containerd
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.errors import LocalError, StartError
 from gpusched.local.kubelet_configuration import configuration
@@ -24,6 +26,8 @@ _START_SECONDS: Final = 60.0
 _ASK_SECONDS: Final = 15.0
 #: The enclosure puts empty folders over these.
 _COVERED: Final = (Path("/var/lib"), Path("/var/log"))
+#: And over this where there are real containers: their shims have sockets in it, their networks names.
+_RUN: Final = Path("/run")
 #: Linux takes 107 bytes for the path of a socket; this is the longest below the folder of a node.
 _LONGEST_SOCKET: Final = "device-plugins/gpusched-fake-gpu.sock"
 _SOCKET_BYTES: Final = 107
@@ -52,7 +56,8 @@ class Kubelet:
 
     Entering returns when the node is Ready and offers `gpus` × `replicas` of nvidia.com/gpu; leaving stops all and
     deletes the Node. `labels` are those of the Node. `packed`: the plugin prefers replicas of a GPU that is in use
-    already. Containers never end by themselves and have no network, logs or init containers.
+    already. With the runtime `fake`, containers never end by themselves and have no network, logs or init containers;
+    with `containerd`, see `containerd.missing`, they are processes that print their environment, without a network.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Kubelet:
         gpus: int = 1,
         replicas: int = 1,
         packed: bool = False,
+        runtime: Literal["containerd", "fake"] = "fake",
     ) -> None:
         self.name = name
         self._plane = plane
@@ -74,6 +80,7 @@ class Kubelet:
         self._slots = gpus * replicas
         self._isolation = isolation(os.geteuid())
         self._folder = plane.folder / name
+        self._containerd = Containerd(self._folder, programs["pause"]) if runtime == "containerd" else None
 
     def __enter__(self) -> Self:
         self._check_paths()
@@ -98,7 +105,7 @@ class Kubelet:
 
         """
         before = self._heartbeat()
-        enclosed = [*self._isolation.words, "/bin/sh", str(_ENCLOSURE), str(self._folder)]
+        enclosed = self._enclosed() if self._containerd is None else self._joined()
         self._spawn("kubelet", [*enclosed, str(self._programs["kubelet"]), *self._arguments()])
         self._plane.wait_until(
             lambda: self._heartbeat() not in {"", before} and self._podresources.exists(),
@@ -153,10 +160,19 @@ class Kubelet:
         return sorted(grant for pod in pods for grant in _grants(pod))
 
     def orders(self, namespace: str) -> list[Order]:
-        """What the container runtime was told to make for a namespace, in its order."""
+        """What the fake runtime was told to make for a namespace, in its order."""
         lines = self._journal.read_text(encoding="utf-8").splitlines()
         orders = (msgspec.json.decode(line, type=Order) for line in lines)
         return [order for order in orders if order.namespace == namespace]
+
+    def environment(self, namespace: str, pod: str, container: str) -> dict[str, str]:
+        """What a real container of containerd has told in its log; empty until it has."""
+        logs = self._folder.glob(f"pods/{namespace}_{pod}_*/{container}/0.log")
+        return {name: value for log in logs for name, value in containerd.printed(log).items()}
+
+    def handled(self) -> set[str]:
+        """Ids of the containers that containerd has made with the runtime of the handler `nvidia`, sandboxes too."""
+        return set() if self._containerd is None else self._containerd.handled()
 
     @property
     def _path(self) -> str:
@@ -179,18 +195,43 @@ class Kubelet:
             (self._folder / part).mkdir()
         self._write_configuration()
         (self._folder / "unhealthy").touch()
-        words = ["--socket", str(self._runtime_socket), "--journal", str(self._journal)]
-        self._spawn("fake-cri", [str(self._programs["fake-cri"]), *words])
-        self._plane.wait_until(self._runtime_socket.exists, _START_SECONDS, "fake-cri ready")
+        if self._containerd is None:
+            words = ["--socket", str(self._runtime_socket), "--journal", str(self._journal)]
+            self._spawn("fake-cri", [str(self._programs["fake-cri"]), *words])
+            self._plane.wait_until(self._runtime_socket.exists, _START_SECONDS, "fake-cri ready")
+        else:
+            self._containerd.write()
+            self._spawn("containerd", [*self._enclosed(), *self._containerd.command])
+            self._plane.wait_until(self._containerd.answers, _START_SECONDS, "containerd ready")
+            self._containerd.load()
         self.start()
         self.start_plugin()
         self.wait_for_slots(self._slots)
 
+    def _enclosed(self) -> list[str]:
+        """The words before the first command of the node: mounts of its own, with containers also process ids."""
+        ids = [] if self._containerd is None else ["--pid", "--fork", "--kill-child", "--mount-proc"]
+        covered = "" if self._containerd is None else str(_RUN)
+        return [*self._isolation.words, *ids, "/bin/sh", str(_ENCLOSURE), str(self._folder), covered]
+
+    def _joined(self) -> list[str]:
+        """The words before a command that joins containerd; it dies with the process that `_spawn` gives."""
+        namespaces = Path("/proc", str(self._plane.children[self._child("containerd")].pid), "ns")
+        names = [f"--mount={namespaces / 'mnt'}", f"--pid={namespaces / 'pid_for_children'}"]
+        return ["nsenter", *names, "setpriv", "--pdeathsig", "KILL"]
+
     def _leave(self) -> None:
         for part in ("gpu-plugin", "kubelet", "fake-cri"):
             self._plane.stop(self._child(part))
+        if self._containerd is not None:
+            enclosure = self._plane.children.get(self._child("containerd"))
+            if enclosure is not None:
+                containerd.end_namespace(enclosure.pid)
+            self._plane.stop(self._child("containerd"))
         self._plane.request("DELETE", self._path)
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self._containerd is not None:
+            self._containerd.clear()
 
     def _child(self, part: str) -> str:
         return f"{self.name}-{part}"
@@ -204,9 +245,11 @@ class Kubelet:
 
     def _check_paths(self) -> None:
         needed = [self._folder, *self._programs.values()]
-        covered = [path for path in needed if any(top in path.resolve().parents for top in _COVERED)]
+        tops = _COVERED if self._containerd is None else (*_COVERED, _RUN)
+        covered = [path for path in needed if any(top in path.resolve().parents for top in tops)]
         if covered:
-            raise StartError(f"a kubelet sees nothing of /var/lib and /var/log, so that {covered[0]} may not be there")
+            seen = " and ".join(map(str, tops))
+            raise StartError(f"a kubelet sees nothing of {seen}, so that {covered[0]} may not be there")
         if len(bytes(self._folder / _LONGEST_SOCKET)) > _SOCKET_BYTES:
             raise StartError(f"{self._folder} is too long a path for the sockets in it")
 
@@ -238,6 +281,8 @@ class Kubelet:
         tree = configuration(
             self._folder, self._runtime_socket, port, user_namespace=isolation(os.geteuid()).user_namespace
         )
+        if self._containerd is not None:
+            tree |= {"cgroupsPerQOS": True, "cgroupRoot": self._containerd.control_group}
         (self._folder / "kubelet.json").write_text(json.dumps(tree, indent=1), encoding="utf-8")
 
 

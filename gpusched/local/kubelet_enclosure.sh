@@ -1,11 +1,14 @@
 #!/bin/sh
-# kubelet_enclosure.sh FOLDER COMMAND...: runs a kubelet in the mount namespace that it was started in, so that what
-# the kubelet keeps at fixed paths, and the kernel settings it changes, are files below FOLDER.
+# kubelet_enclosure.sh FOLDER COVERED COMMAND...: runs a kubelet, or the runtime beside it, in the mount namespace that
+# it was started in, so that what they keep at fixed paths, and the kernel settings they change, are files below FOLDER.
+# COVERED is one more folder to put an empty one over, or an empty word.
 set -eu
 folder=$1
-shift
+covered=$2
+shift 2
 mount -t tmpfs tmpfs /var/lib
 mount -t tmpfs tmpfs /var/log
+[ -z "$covered" ] || mount -t tmpfs tmpfs "$covered"
 # The sockets of device plugins: pkg/apis/deviceplugin/v1beta1/constants.go of k8s.io/kubelet.
 mkdir -p /var/lib/kubelet/device-plugins /var/log/containers "$folder/device-plugins"
 mount --bind "$folder/device-plugins" /var/lib/kubelet/device-plugins

@@ -10,7 +10,7 @@ from gpusched.local import kubelet_isolation, toolchain
 from gpusched.local.build import Recipe
 from gpusched.local.versions import SOURCES, Version, select
 
-NAMES: Final = ("fake-cri", "gpu-plugin", "kubelet", "pod-resources")
+NAMES: Final = ("fake-cri", "gpu-plugin", "kubelet", "pause", "pod-resources")
 
 
 def recipe(version: Version) -> Recipe:

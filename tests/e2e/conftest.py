@@ -1,4 +1,4 @@
-"""Fixtures for tests against a real control plane: one for the session, a namespace for each test.
+"""Fixtures for tests against a real control plane: one for each module, a namespace for each test.
 
 The binaries come from the cache, `KUBEBUILDER_ASSETS`, or a build; `GPUSCHED_KUBECONFIG` names an existing cluster
 instead. Without any of them, and without Go, the tests are skipped, or fail where `GPUSCHED_E2E=require`.
@@ -64,9 +64,9 @@ def kubelet_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict
     return node_finder.resolve(progress=teller(request.config))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def control_plane(request: pytest.FixtureRequest, binaries: Binaries) -> Iterator[ControlPlane]:
-    """A control plane with default options for all tests; its logs are kept if a test failed."""
+    """A control plane with default options for the tests of a module; its logs are kept if a test failed."""
     tell = teller(request.config)
     with ControlPlane(binaries, progress=tell) as started:
         yield started
@@ -74,7 +74,7 @@ def control_plane(request: pytest.FixtureRequest, binaries: Binaries) -> Iterato
             tell(f"logs of the control plane: {started.keep_logs()}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Operations]:
     """The existing cluster that the variable names, else the control plane; for tests that need no more than an API."""
     kubeconfig = os.environ.get(VARIABLE)
@@ -85,7 +85,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Operations]:
         yield request.getfixturevalue("control_plane")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane) -> Iterator[Installed]:
     """gpusched on the control plane, with its default configuration, the extender in kube-scheduler, and a class."""
     control_plane.apply(

@@ -26,9 +26,10 @@ UNREADABLE = {
         {"gpusched.io/quota": "hopper=x", "gpusched.io/mode": "strict", "gpusched.io/max-gpus-per-pod": "-1"},
         (
             'policy-malformed: gpusched.io/max-gpus-per-pod "-1", which is no number of GPUs; '
-            "write a whole number such as 8 (0 allows none)\n"
-            'policy-malformed: gpusched.io/mode "strict", which is no mode; write enforce, warn, audit or off; '
-            'gpusched.io/quota "hopper=x", which needs a whole number of slots; write for example hopper=4'
+            "write a whole number such as 8 (0 allows none); "
+            'gpusched.io/mode "strict", which is no mode; write enforce\n'
+            'policy-malformed: gpusched.io/quota "hopper=x", which needs a whole number of slots; '
+            "write for example hopper=4"
         ),
     ),
 }

@@ -246,7 +246,7 @@ WARNED = {
     ),
     "class that is not there": (
         {"notes": {"runtime-class": "gvisor", "families": "hopper"}},
-        'runtime-class-missing: RuntimeClass gvisor does not exist: not set. Create it, or configure "" for none.',
+        "runtime-class-missing: RuntimeClass gvisor does not exist: not set. Create it, or write never.",
     ),
     "MPS limit above the claim": (
         asking({GPU: 1}, env=[{"name": "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "value": "0=8G"}])
