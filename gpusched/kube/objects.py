@@ -5,8 +5,6 @@ from typing import Final
 
 from gpusched.core.dra import read_device_class, read_resource_slice
 from gpusched.core.fault import Fault
-from gpusched.core.fields import Field
-from gpusched.core.names import PREFIX
 from gpusched.core.pod import Pod
 from gpusched.core.read_cluster import read_cluster_policy, read_node, read_runtime_class
 from gpusched.core.read_pod import read_pod
@@ -15,7 +13,8 @@ from gpusched.kube.reflector import Reflector
 from gpusched.kube.session import Session
 from gpusched.kube.source import Source
 from gpusched.kube.timing import Timing
-from gpusched.state.events import Event, Kind, NamespaceObject
+from gpusched.state.events import Event, Kind
+from gpusched.state.read_namespace import read_namespace
 
 _DRA_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
 
@@ -50,17 +49,6 @@ def reflectors(
 ) -> tuple[Reflector, ...]:
     """One reflector for each source; none runs yet."""
     return tuple(Reflector(session, source, apply, timing=timing) for source in sources(resources))
-
-
-def read_namespace(tree: object, faults: list[Fault]) -> NamespaceObject:
-    """A Namespace with gpusched's own annotations; faults are collected."""
-    metadata = Field(tree, "", faults).get("metadata")
-    annotations = metadata.get("annotations").strings()
-    return NamespaceObject(
-        name=metadata.get("name").text(),
-        labels=metadata.get("labels").strings(),
-        annotations={key: value for key, value in annotations.items() if key.startswith(PREFIX)},
-    )
 
 
 def gpu_pod_reader(resources: Callable[[], GpuResources]) -> Callable[[object, list[Fault]], Pod | None]:

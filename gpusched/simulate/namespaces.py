@@ -8,8 +8,9 @@ from gpusched.core.codes import Code, Finding
 from gpusched.core.fault import Fault
 from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.simulate.result import NamespaceView, admission_view
-from gpusched.simulate.world import World, read_namespace
+from gpusched.simulate.world import World
 from gpusched.state.events import Upsert
+from gpusched.state.read_namespace import read_namespace
 
 
 class Namespaces:

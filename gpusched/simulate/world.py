@@ -6,8 +6,6 @@ from gpusched.core.cluster_facts import RuntimeClass
 from gpusched.core.demand import native_requests
 from gpusched.core.dra import read_device_class, read_resource_slice
 from gpusched.core.fault import Fault
-from gpusched.core.fields import Field
-from gpusched.core.names import PREFIX
 from gpusched.core.pod import Pod
 from gpusched.core.read_cluster import read_cluster_policy, read_node, read_runtime_class
 from gpusched.core.read_pod import read_pod
@@ -16,22 +14,12 @@ from gpusched.policy.model import Config
 from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import NamespaceObject, Seen, Upsert, key_of
+from gpusched.state.read_namespace import read_namespace
 
 _Reader = Callable[[object, list[Fault]], Seen]
 
 #: Kinds of a dump that become state, in the order in which they are taken in: pods last, since they stand on nodes.
 _READERS: dict[tuple[str, str], _Reader] = {}
-
-
-def read_namespace(tree: object, faults: list[Fault]) -> NamespaceObject:
-    """Read a Namespace; faults are collected."""
-    metadata = Field(tree, "", faults).get("metadata")
-    annotations = metadata.get("annotations").strings()
-    return NamespaceObject(
-        name=metadata.get("name").text(),
-        labels=metadata.get("labels").strings(),
-        annotations={key: value for key, value in annotations.items() if key.startswith(PREFIX)},
-    )
 
 
 _READERS.update(

@@ -4,12 +4,12 @@ import pytest
 
 from gpusched.core.read_cluster import read_node
 from gpusched.core.read_pod import read_pod
-from gpusched.kube.objects import read_namespace
 from gpusched.obs.metrics import Metrics
 from gpusched.policy.model import Config
 from gpusched.serve.feed import Feed
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import Event, Gone, Kind, Replace, Upsert
+from gpusched.state.read_namespace import read_namespace
 from tests.build import bound, namespace, pod, t4_node
 
 NODE = Upsert(read_node(t4_node(), []))
