@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO :=
 
-.PHONY: install dev demo test e2e lint bench lock clean
+.PHONY: install dev demo test e2e takeover lint bench lock clean
 
 install: $(VENV)/.installed
 
@@ -40,6 +40,10 @@ test: lint
 # Against real Kubernetes binaries, which the first run builds; some eight minutes after that.
 e2e: dev
 	GPUSCHED_E2E=require $(BIN)/pytest tests/e2e
+
+# A leader is killed in the middle of binds, so many times; a quarter of an hour.
+takeover: dev
+	GPUSCHED_E2E=require GPUSCHED_KILLS=200 $(BIN)/pytest -s tests/e2e/test_takeover.py
 
 bench: dev
 	$(BIN)/python -m tests.bench

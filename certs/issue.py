@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 #: Clocks of a cluster differ a little: a certificate is good from a while before it was issued.
-_BACKDATE: Final = timedelta(minutes=5)
+BACKDATE: Final = timedelta(minutes=5)
 _CURVE: Final = ec.SECP256R1
 
 
@@ -83,7 +83,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public_key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _BACKDATE)
+        .not_valid_before(now - BACKDATE)
         .not_valid_after(now + lifetime)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
     )

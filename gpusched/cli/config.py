@@ -38,6 +38,10 @@ def check(file: str) -> None:
     help="Directory on kube-scheduler's host with tls.crt, tls.key and ca.crt.",
 )  # fmt: skip
 @click.option(
+    "--server-name", default="", metavar="NAME",
+    help="Name in the extender's certificate, where the URL has an address: gpusched.gpusched-system.svc.",
+)  # fmt: skip
+@click.option(
     "--merge", "existing", metavar="FILE", help="Print this KubeSchedulerConfiguration with the extender in it."
 )
 @click.option(
@@ -49,6 +53,7 @@ def scheduler(
     cluster: tuple[str, ...],
     url: str,
     tls_directory: str,
+    server_name: str,
     existing: str | None,
     form: str,
     *,
@@ -67,7 +72,8 @@ def scheduler(
     present = world_of(inputs).cluster.facts.resources
     resources = GpuResources({item.name: item.vendor for item in inputs.config.resources})
     names = managed_resources(resources, present)
-    stanza = extender_stanza(inputs.config, Endpoint(url, tls_directory), names, break_glass=break_glass)
+    endpoint = Endpoint(url, tls_directory, server_name)
+    stanza = extender_stanza(inputs.config, endpoint, names, break_glass=break_glass)
     result = scheduler_config(stanza) if existing is None else _merged(existing, stanza, inputs, session)
     if result is not None:
         write((as_json if form == "json" else as_yaml)(result), session.out)

@@ -22,6 +22,7 @@ INTERRUPTED: Final = 130
 
 class _Commands(LazyGroup):
     lazy: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "certs": ("gpusched.cli.certs:certs", "Show, rotate and issue gpusched's certificates."),
         "demo": ("gpusched.cli.demo:demo", "Try gpusched on a local control plane with fake GPU nodes."),
         "serve": ("gpusched.cli.serve:serve", "Serve the webhook and the extender."),
     }

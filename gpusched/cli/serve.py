@@ -8,18 +8,20 @@ import socket
 import sys
 import tempfile
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import click
 import uvloop
 
+from certs.rotation import Terms
 from gpusched.cli.inputs import read_inputs
 from gpusched.cli.serving_certificates import issue_serving_certificates
 from gpusched.kube.errors import ConfigurationError
 from gpusched.obs.logging import LEVELS, Log, configure
 from gpusched.policy.model import Config
+from gpusched.serve.certificates_kept import LOOK_SECONDS
 from gpusched.serve.options import Options, Role
 from gpusched.serve.service import Service
 
@@ -39,6 +41,12 @@ _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
               help="tls.crt and tls.key of the webhook; extender/: tls.crt, tls.key and ca.crt.")  # fmt: skip
 @click.option("--self-signed", is_flag=True,
               help="Issue certificates for this run; with --cert-dir they, and the CAs, are left there.")  # fmt: skip
+@click.option("--certs", type=click.Choice(["dir", "secret"]), default="dir", show_default=True,
+              help="secret: gpusched makes, renews and rotates them in Secrets of its namespace.")  # fmt: skip
+@click.option("--cert-wait", type=click.FloatRange(min=1), default=30.0, show_default=True,
+              help="Seconds a new authority stands in every caBundle before its certificate is served.")  # fmt: skip
+@click.option("--cert-overlap", type=click.FloatRange(min=3 * LOOK_SECONDS), default=3600.0, show_default=True,
+              help="Seconds a former authority stays in every caBundle after that.")  # fmt: skip
 @click.option("--host", default="", help="Address to listen on; all of them unless given.")
 @click.option("--webhook-port", default=8443, show_default=True, help="HTTPS port of the webhook.")
 @click.option("--extender-port", default=8444, show_default=True, help="HTTPS port of the extender.")
@@ -53,8 +61,10 @@ _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
               help="Time between the signal to stop and the end of connections.")  # fmt: skip
 @click.option("--max-cache-age", default=180.0, show_default=True,
               help="Seconds without a sign of the API server after which nothing is decided.")  # fmt: skip
-@click.option("--api-request-limit", default=60.0, show_default=True,
-              help="The API server's --request-timeout in seconds.")  # fmt: skip
+@click.option("--lease-seconds", type=click.IntRange(min=2), default=10, show_default=True,
+              help="After so many seconds without a sign of life another replica leads.")  # fmt: skip
+@click.option("--api-request-limit", type=click.FloatRange(min=0.1), default=2.5, show_default=True,
+              help="Seconds the API server is given for a binding; a new leader waits for a former one's.")  # fmt: skip
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 @click.option("--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True)
 def serve(  # noqa: PLR0913 - one parameter an option
@@ -65,6 +75,9 @@ def serve(  # noqa: PLR0913 - one parameter an option
     context: str | None,
     cert_dir: Path | None,
     self_signed: bool,
+    certs: str,
+    cert_wait: float,
+    cert_overlap: float,
     host: str,
     webhook_port: int,
     extender_port: int,
@@ -75,6 +88,7 @@ def serve(  # noqa: PLR0913 - one parameter an option
     leader_elect: bool,
     drain_seconds: float,
     max_cache_age: float,
+    lease_seconds: int,
     api_request_limit: float,
     log_level: str,
     log_format: str,
@@ -84,16 +98,21 @@ def serve(  # noqa: PLR0913 - one parameter an option
     Exit codes: 0 ended by a signal, 2 bad usage or configuration, 3 no way to reach the cluster.
     """
     config, errors = _load(config_file) if config_file is not None else (Config(), [])
-    if cert_dir is None and not self_signed and not (role == Role.EXTENDER and extender_plain_http):
-        errors = [*errors, "error: --cert-dir is missing; without certificates use --self-signed"]
+    plain = role == Role.EXTENDER and extender_plain_http
+    if certs == "secret" and (cert_dir is not None or self_signed):
+        errors = [*errors, "error: --certs=secret needs neither --cert-dir nor --self-signed; leave these out"]
+    elif certs == "dir" and cert_dir is None and not self_signed and not plain:
+        errors = [*errors, "error: --cert-dir is missing; without certificates use --certs=secret or --self-signed"]
     for line in errors:
         click.echo(line, err=True)
     if errors:
         sys.exit(_BAD_INPUT)
+    own = certs == "secret"
+    servers = ("webhook",) if extender_plain_http else ("webhook", "extender")
     with contextlib.ExitStack() as stack:
-        if cert_dir is None:
+        if cert_dir is None and not own:
             cert_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpusched-certs-")))
-        if self_signed:
+        if self_signed and cert_dir is not None:
             issue_serving_certificates(cert_dir, namespace, datetime.now(UTC))
         options = Options(
             role=Role(role),
@@ -107,13 +126,16 @@ def serve(  # noqa: PLR0913 - one parameter an option
             extender_port=extender_port,
             admin_port=admin_port,
             webhook_certificates=cert_dir,
-            extender_certificates=None if extender_plain_http else cert_dir / "extender",
+            extender_certificates=None if cert_dir is None or extender_plain_http else cert_dir / "extender",
+            own_certificates=frozenset(servers if own else ()),
+            rotation=Terms(timedelta(seconds=cert_wait), timedelta(seconds=cert_overlap)),
             namespace=namespace,
             pod_name=pod_name,
             identity=f"{pod_name or socket.gethostname()}_{uuid.uuid4()}",
             leader_elect=leader_elect,
             drain=drain_seconds,
             max_age=max_cache_age,
+            lease=lease_seconds,
             request_limit=api_request_limit,
         )
         log = configure(log_level, json=log_format == "json")

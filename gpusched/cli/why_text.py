@@ -54,6 +54,8 @@ def _reasons(answer: Why) -> list[str]:
         lines += paragraph(lead, f"{reason.message} {_example(explanation.examples[reason.code], reason.nodes)}")
     if explanation.nearest is not None:
         lines += paragraph("Nearest  ", f"{explanation.nearest}: {explanation.nearest_lacks}")
+    if explanation.scaling:
+        lines += paragraph("Scaling  ", explanation.scaling)
     return lines + paragraph("Change   ", explanation.view.suggestion)
 
 

@@ -1,8 +1,13 @@
 """Policy in the words of autoscalers: terms over the labels that a node has before it is one.
 
 An autoscaler plans with templates, which carry the cloud's own labels and not yet gpusched's. Each term says what a
-new node must be so that it can satisfy the constraints later on; nothing that a template cannot show is asked, and
-`gpusched.io/vendor DoesNotExist` keeps a term from overruling a node that has been labelled.
+new node must be so that it can satisfy the constraints later on; nothing that a template cannot show is asked.
+
+What made an autoscaler buy a node must go on to hold on that node, or it buys another, and another. So a term stays
+true for the node that comes of a template, whatever is learnt of it, and the extender decides there. Clouds name a
+model, and not its variant, how it will be shared, how much of it a container sees, or its driver; where a policy asks
+for the family alone they cannot be wrong, and a term ends with the device's own facts: `gpusched.io/sharing` is the
+last of them to be known.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +26,7 @@ from gpusched.dialects.native_names import COREWEAVE_CLASSES, EC2_GPUS, EKS_ACCE
 
 Term = tuple[Requirement, ...]
 
-_UNLABELLED: Final = Requirement(f"{PREFIX}vendor", Operator.DOES_NOT_EXIST)
+_UNSETTLED: Final = Requirement(f"{PREFIX}sharing", Operator.DOES_NOT_EXIST)
 #: A real device reports up to this much more or less than its nominal size.
 _TOLERANCE_PERCENT: Final = 8
 #: Kinds under which a container sees a whole card.
@@ -35,8 +40,10 @@ def native_terms(constraints: Constraints, dialects: frozenset[str]) -> tuple[Te
     are not asked: templates do not show them.
     """
     terms: list[Term] = []
+    # The family alone is certain from a model's name.
+    certain = constraints == Constraints(families=constraints.families)
     for name in sorted(dialects & _DIALECTS.keys()):
-        terms += [(*term, _UNLABELLED) for term in _DIALECTS[name](constraints)]
+        terms += [(*term, _UNSETTLED) if certain else term for term in _DIALECTS[name](constraints)]
     return tuple(dict.fromkeys(terms))
 
 
@@ -99,13 +106,38 @@ def _ec2(scheme: karpenter.Scheme) -> Callable[[Constraints], list[Term]]:
         term = _named(scheme.key("name"), EC2_GPUS, constraints)
         if term is None:
             return []
-        if constraints.min_memory is None:
-            return [term]
-        # Several sizes go by one name; the published figure may be that much below what the driver reports.
-        least = constraints.min_memory.mib * (100 - _TOLERANCE_PERCENT) // 100
-        return [(*term, Requirement(scheme.key("memory"), Operator.GT, (str(max(least - 1, 0)),)))]
+        least, most = _sizes(constraints)
+        if constraints.min_memory is not None:
+            least = max(least, constraints.min_memory.mib)
+        bounds: list[Requirement] = []
+        # The published figure may be that much below or above what the driver reports.
+        if least:
+            floor = least * (100 - _TOLERANCE_PERCENT) // 100 - 1
+            bounds.append(Requirement(scheme.key("memory"), Operator.GT, (str(max(floor, 0)),)))
+        if most:
+            ceiling = most * (100 + _TOLERANCE_PERCENT) // 100 + 1
+            bounds.append(Requirement(scheme.key("memory"), Operator.LT, (str(ceiling),)))
+        return [(*term, *bounds)]
 
     return terms
+
+
+def _sizes(constraints: Constraints) -> tuple[int, int]:
+    """The least and the most MiB of the cards that fit, where one name alone has any; each 0 unless a card of the same
+    name that does not fit is below, or above.
+    """
+    fitting: dict[str, list[int]] = {}
+    others: dict[str, list[int]] = {}
+    for name, product in EC2_GPUS:
+        card = find(product)
+        side = fitting if fits_card(constraints, product) else others
+        side.setdefault(name, []).append((card.memory_mib if card else None) or 0)
+    if len(fitting) != 1:
+        return 0, 0
+    ((name, sizes),) = fitting.items()
+    smaller = any(size < min(sizes) for size in others.get(name, ()))
+    larger = any(size > max(sizes) for size in others.get(name, ()))
+    return min(sizes) if smaller else 0, max(sizes) if larger else 0
 
 
 def _by_name(key: str, names: Iterable[tuple[str, str]]) -> Callable[[Constraints], list[Term]]:

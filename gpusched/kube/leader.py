@@ -6,7 +6,7 @@ clock that jumps would give two leaders. Here another's Lease is only ever timed
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -44,16 +44,29 @@ class Lease(msgspec.Struct, kw_only=True, rename={"api_version": "apiVersion"}):
 class Terms(msgspec.Struct, frozen=True):
     """Seconds: how long others respect a Lease, how long a holder may act on a renewal, and between attempts."""
 
-    lease: int = 15
-    renew: float = 10.0
-    retry: float = 2.0
+    lease: int = 10
+    renew: float = 5.0
+    retry: float = 1.0
+
+    @classmethod
+    def lasting(cls, lease: int) -> "Terms":
+        """A Lease of so many seconds, the others in proportion to the default."""
+        return cls(lease, lease / 2, lease / 10)
+
+
+class Former(msgspec.Struct, frozen=True):
+    """The last Lease of another holder, and the reading of this process's clock when it was first seen."""
+
+    lease: Lease
+    seen_at: float
 
 
 class Election:
     """Takes part in the election for one Lease; await `run()`, cancel it to step down and free the Lease at once.
 
     `identity` must differ between any two processes, restarts included. `on_start` and `on_stop` are called in turn,
-    synchronously, when leadership comes and goes. Before cancelling `run`, finish what only a leader may do.
+    synchronously, when leadership comes and goes. Before cancelling `run`, finish what only a leader may do. While not
+    all is `settled` the Lease is not given back then, but runs out.
     """
 
     def __init__(
@@ -73,8 +86,12 @@ class Election:
         self.identity = identity
         #: Who holds the Lease as far as is known; empty for nobody.
         self.holder = ""
-        #: Who held the Lease before this process: empty where it was free, never held or given back.
-        self.predecessor = ""
+        #: Who held the Lease before this process: None where it was free, never held or given back.
+        self.former: Former | None = None
+        #: Asked at the end whether the Lease may be given back.
+        self.settled: Callable[[], bool] = lambda: True
+        #: Written on the Lease, for whoever holds it next.
+        self.annotations: Mapping[str, str] = {}
         #: Why the Lease cannot be read or written at present; empty while all is well.
         self.problem = ""
         self._session = session
@@ -94,6 +111,16 @@ class Election:
         """Whether this process may act now: it holds the Lease and the last renewal is younger than the deadline."""
         return self._renewed is not None and self._timing.clock() - self._renewed < self._terms.renew
 
+    @property
+    def renewed(self) -> float:
+        """The clock just before the request by which the Lease was last got or renewed; never: minus infinity."""
+        return float("-inf") if self._renewed is None else self._renewed
+
+    @property
+    def predecessor(self) -> str:
+        """The identity of the former holder, empty for nobody."""
+        return "" if self.former is None else self.former.lease.spec.holder_identity or ""
+
     async def run(self) -> None:
         """Take part until cancelled."""
         try:
@@ -105,7 +132,7 @@ class Election:
             held = self.leading
             self._renewed = None
             self._tell()
-            if held:
+            if held and self.settled():
                 await self._release()
 
     async def step(self) -> None:
@@ -154,7 +181,7 @@ class Election:
             self._seen_at = self._timing.clock()
         self.holder = (lease.spec.holder_identity or "") if lease is not None else ""
         if self.holder != self.identity:
-            self.predecessor = self.holder
+            self.former = Former(lease, self._seen_at) if lease is not None and self.holder else None
 
     def _expired(self, lease: Lease) -> bool:
         duration = lease.spec.lease_duration_seconds or self._terms.lease
@@ -164,8 +191,13 @@ class Election:
         now = self._timing.timestamp()
         kept = old is not None and old.spec.holder_identity == self.identity
         transitions = (old.spec.lease_transitions or 0) if old is not None else 0
+        metadata: dict[str, object] = {"name": self._name, "namespace": self._namespace}
+        if old is not None:
+            metadata = old.metadata
+        found = metadata.get("annotations")
+        annotations = {**(found if isinstance(found, dict) else {}), **self.annotations}
         return Lease(
-            metadata={"name": self._name, "namespace": self._namespace} if old is None else old.metadata,
+            metadata={**metadata, "annotations": annotations} if annotations else metadata,
             spec=LeaseSpec(
                 holder_identity=self.identity,
                 lease_duration_seconds=self._terms.lease,
@@ -190,12 +222,15 @@ class Election:
 
     async def _release(self) -> None:
         """Give the Lease back, so that a successor need not wait for it to run out (client-go, ReleaseOnCancel)."""
-        if self._seen is None:
-            return
-        spec = msgspec.structs.replace(self._seen.spec, holder_identity="", lease_duration_seconds=1)
         with suppress(Unreachable, msgspec.DecodeError, TimeoutError):
             async with asyncio.timeout(_RELEASE_SECONDS):
-                await self._put("PUT", msgspec.structs.replace(self._seen, spec=spec))
+                if self._seen is None or await self._put("PUT", _given_back(self._seen)):
+                    return
+                # A renewal that was cancelled on its way may have been carried out all the same.
+                response = await self._session.request("GET", self._path(), timeout=_RELEASE_SECONDS)
+                lease = msgspec.json.decode(response.body, type=Lease)
+                if response.ok and lease.spec.holder_identity == self.identity:
+                    await self._put("PUT", _given_back(lease))
 
     def _tell(self) -> None:
         leading = self.leading
@@ -209,3 +244,8 @@ class Election:
 
     def _path(self) -> str:
         return f"{_GROUP}/namespaces/{self._namespace}/leases/{self._name}"
+
+
+def _given_back(lease: Lease) -> Lease:
+    spec = msgspec.structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1)
+    return msgspec.structs.replace(lease, spec=spec)

@@ -6,6 +6,8 @@ bodies and the models that come with them cost seconds at import and a hundred M
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Final, Self
 
@@ -20,6 +22,8 @@ from gpusched.kube.errors import KubeError, Response, StatusError, Unreachable, 
 _CONNECT_SECONDS: Final = 10.0
 #: Credentials are read anew after a 401, but not more often: an exec plugin may take seconds.
 _RELOAD_SECONDS: Final = 10.0
+#: Differences to a server's Date up to this say nothing: it is cut to seconds and was written before it arrived.
+_DATE_BLUR: Final = timedelta(seconds=2)
 #: Errors in which the request provably never left this machine.
 _NEVER_SENT: Final = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _FAILURES: Final = (aiohttp.ClientError, TimeoutError, OSError, asyncio.IncompleteReadError)
@@ -33,6 +37,8 @@ class Session:
     """
 
     def __init__(self, configuration: Configuration, read_again: Callable[[], Awaitable[Configuration]]) -> None:
+        #: How far the clock of this machine is ahead of the API server's, as of the last answer.
+        self.clock_ahead = timedelta(0)
         self._configuration = configuration
         self._read_again = read_again
         self._http: aiohttp.ClientSession | None = None
@@ -144,6 +150,7 @@ class Session:
                 server_hostname=self._configuration.tls_server_name,
                 proxy=self._configuration.proxy,
             ) as answer:
+                self.clock_ahead = ahead(answer.headers.get("Date", ""), datetime.now(UTC), self.clock_ahead)
                 return Response(answer.status, await answer.read(), _retry_after(answer))
         except _FAILURES as error:
             raise Unreachable(method, path, _reason(error), sent=not isinstance(error, _NEVER_SENT)) from error
@@ -197,6 +204,16 @@ class Session:
 def _connect(configuration: Configuration) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(ssl=RESTClientObject(configuration).ssl_context, limit=0)
     return aiohttp.ClientSession(connector=connector, trust_env=True, cookie_jar=aiohttp.DummyCookieJar())
+
+
+def ahead(date: str, now: datetime, before: timedelta) -> timedelta:
+    """How far a clock is ahead of a Date field, which has whole seconds, cut off; `before` where there is none."""
+    try:
+        told = parsedate_to_datetime(date).replace(tzinfo=UTC)
+    except ValueError:
+        return before
+    difference = now - told
+    return timedelta(0) if timedelta(0) <= difference <= _DATE_BLUR else difference
 
 
 def _retry_after(answer: aiohttp.ClientResponse) -> float | None:

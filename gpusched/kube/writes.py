@@ -4,6 +4,7 @@ After a time-out, a reset or a 5xx nobody knows whether a write was carried out.
 caller keeps what it promised until a read settles the matter.
 """
 
+import asyncio
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
@@ -51,10 +52,13 @@ async def bind(
     uid: str,
     node: str,
     annotations: Mapping[str, str],
-    timeout: float,  # noqa: ASYNC109 - handed on to the session
+    timeout: float,  # noqa: ASYNC109 - the API server's limit as well
 ) -> Outcome:
     """POST pods/binding. The API server merges `annotations` into the pod in the same write, and refuses when the pod
     of that name has another UID, so that a recreated pod is not bound (kube-apiserver, BindingREST).
+
+    It is sent within `timeout` seconds or not at all, and the API server gives up its work on it so many seconds after
+    it arrived: the query parameter bounds the context of a request (k8s.io/apiserver, WithRequestDeadline).
     """
     binding = {
         "apiVersion": "v1",
@@ -63,7 +67,14 @@ async def bind(
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }
     path = f"{_pod_path(namespace, name)}/binding"
-    outcome = await _write(session, "POST", path, binding, "application/json", timeout)
+    try:
+        # Around the session's own limit, which begins again when credentials are renewed.
+        async with asyncio.timeout(timeout):
+            outcome = await _write(
+                session, "POST", path, binding, "application/json", timeout, {"timeout": f"{timeout:g}s"}
+            )
+    except TimeoutError:
+        return Outcome(Result.UNKNOWN, "timed out")
     if outcome.result is Result.DONE:
         return msgspec.structs.replace(outcome, result=Result.BOUND)
     return outcome
@@ -128,10 +139,18 @@ async def _patch_metadata(session: Session, path: str, metadata: Mapping[str, ob
     return await _write(session, "PATCH", path, {"metadata": metadata}, MERGE_PATCH, _SECONDS)
 
 
-async def _write(session: Session, method: str, path: str, tree: object, content_type: str, seconds: float) -> Outcome:
+async def _write(
+    session: Session,
+    method: str,
+    path: str,
+    tree: object,
+    content_type: str,
+    seconds: float,
+    query: Mapping[str, str] | None = None,
+) -> Outcome:
     try:
         response = await session.request(
-            method, path, body=msgspec.json.encode(tree), content_type=content_type, timeout=seconds
+            method, path, query=query, body=msgspec.json.encode(tree), content_type=content_type, timeout=seconds
         )
     except Unreachable as error:
         return Outcome(Result.UNKNOWN if error.sent else Result.REFUSED, error.reason)

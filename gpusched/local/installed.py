@@ -3,6 +3,7 @@
 import base64
 import http.client
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 from gpusched.core.resources import GpuResources
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.credentials import write_private
+from gpusched.local.errors import StartError
 from gpusched.local.ports import LOOPBACK, free_ports
 from gpusched.policy.config import parse_config
 from gpusched.wire.scheduler_config import Endpoint, extender_stanza, managed_resources, scheduler_config
@@ -41,7 +43,8 @@ class Installed:
     """gpusched installed and running, as a context manager over a control plane that is entered already.
 
     `config` is a gpusched configuration as a tree. `arguments` go to `gpusched serve` as they are. With
-    `extender=False` kube-scheduler is left without the extender.
+    `extender=False` kube-scheduler is left without the extender. Certificates are those that gpusched keeps in Secrets,
+    and caBundles are written by itself; with `own_certificates=False` they are files, good without an API server too.
     """
 
     def __init__(
@@ -51,11 +54,13 @@ class Installed:
         config: Mapping[str, object] | None = None,
         arguments: Sequence[str] = (),
         extender: bool = True,
+        own_certificates: bool = True,
     ) -> None:
         self._plane = plane
         self._config: _Tree = {"apiVersion": "gpusched.io/v1alpha1", "kind": "Config", **(config or {})}
         self._arguments = list(arguments)
         self._extender = extender
+        self._own_certificates = own_certificates
         self._webhook_port, self._extender_port, self._admin_port = free_ports(3)
         self._folder = plane.folder / f"gpusched-{self._admin_port}"
 
@@ -67,6 +72,9 @@ class Installed:
         self.configure({})
         self.start()
         self._plane.apply(self.webhooks())
+        if self._own_certificates:
+            self._await_bundles()
+            self.issue()
         self._plane.apply(documents(base / "policy.yaml"))
         if self._extender:
             self._plane.restart_scheduler(self.scheduler_configuration())
@@ -78,9 +86,7 @@ class Installed:
         if self._extender:
             self._plane.restart_scheduler()
         for tree in [*self.webhooks(), *documents(manifests_folder() / "base" / "policy.yaml")]:
-            plural = f"{str(tree['kind']).lower()}s".replace("policys", "policies")
-            name = _name(tree)
-            self._plane.request("DELETE", f"/apis/admissionregistration.k8s.io/v1/{plural}/{name}")
+            self._plane.request("DELETE", _path(tree))
         self.stop()
 
     @property
@@ -95,7 +101,7 @@ class Installed:
 
     @property
     def certificates(self) -> Path:
-        """Folder of the certificates that `serve` issued for this run."""
+        """Folder of files for callers: `ca.crt` of the webhook, and in `scheduler` what kube-scheduler reads."""
         return self._folder / "certs"
 
     @property
@@ -117,7 +123,7 @@ class Installed:
             LocalError: it died or did not get ready in time.
 
         """
-        self._plane.spawn(SERVICE, self._command(), environment=_environment())
+        self._plane.spawn(SERVICE, self.command(), environment=serving_environment())
         self._plane.wait_until(lambda: self.admin("/readyz")[0] == 200 or None, _START_SECONDS, "gpusched ready")
 
     def stop(self) -> None:
@@ -130,9 +136,9 @@ class Installed:
         child.kill()
         self._plane.stop(SERVICE)
 
-    def admin(self, path: str) -> tuple[int, str]:
-        """Status and body of a path of the admin port; status 0 when nobody answers."""
-        connection = http.client.HTTPConnection(LOOPBACK, self._admin_port, timeout=_ADMIN_SECONDS)
+    def admin(self, path: str, port: int | None = None) -> tuple[int, str]:
+        """Status and body of a path of the admin port, or of another's; status 0 when nobody answers."""
+        connection = http.client.HTTPConnection(LOOPBACK, port or self._admin_port, timeout=_ADMIN_SECONDS)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -149,15 +155,38 @@ class Installed:
             value for sample, value in _samples(text, name) if all(f'{k}="{v}"' in sample for k, v in labels.items())
         )
 
+    def issue(self) -> None:
+        """Write what kube-scheduler reads, as `gpusched certs issue` does, and the authority of the webhook.
+
+        Raises:
+            StartError: the command failed.
+
+        """
+        command = [sys.executable, "-m", "gpusched", "certs", "issue", str(self.certificates / "scheduler")]
+        command += ["--kubeconfig", str(self._plane.kubeconfig())]
+        ran = subprocess.run(command, env=serving_environment(), capture_output=True, text=True, check=False)  # noqa: S603
+        if ran.returncode:
+            raise StartError(f"gpusched certs issue: {ran.stderr.strip()}")
+        (self.certificates / "ca.crt").write_bytes(next(iter(self.bundles().values())))
+
+    def bundles(self) -> dict[str, bytes]:
+        """The caBundles that the API server has, by name of the webhook; empty for one without."""
+        found = {}
+        for tree in self.webhooks():
+            hooks = self._plane.get(_path(tree))["webhooks"]
+            for hook in hooks if isinstance(hooks, list) else []:
+                found[hook["name"]] = base64.b64decode(hook["clientConfig"].get("caBundle", ""))
+        return found
+
     def webhooks(self) -> list[_Tree]:
-        """The shipped webhook configurations, with the address and CA of this process in place of the Service."""
-        bundle = base64.b64encode((self.certificates / "ca.crt").read_bytes()).decode()
+        """The shipped webhook configurations, with the address of this process in place of the Service."""
+        bundle = {} if self._own_certificates else {"caBundle": self._bundle()}
         trees = documents(manifests_folder() / "base" / "webhooks.yaml")
         for tree in trees:
             hooks = tree["webhooks"]
             for hook in hooks if isinstance(hooks, list) else []:
                 path = hook["clientConfig"]["service"]["path"]
-                hook["clientConfig"] = {"url": f"{self.webhook_url}{path}", "caBundle": bundle}
+                hook["clientConfig"] = {"url": f"{self.webhook_url}{path}", **bundle}
         return trees
 
     def scheduler_configuration(self, *, break_glass: bool = False) -> _Tree:
@@ -165,24 +194,30 @@ class Installed:
         config, _ = parse_config(self._config)
         resources = GpuResources({item.name: item.vendor for item in config.resources})
         names = managed_resources(resources, ())
-        directory = self.certificates / "extender"
-        endpoint = Endpoint(f"https://{LOOPBACK}:{self._extender_port}", str(directory))
-        stanza = extender_stanza(config, endpoint, names, break_glass=break_glass)
-        stanza["tlsConfig"] = {
-            "certFile": str(directory / "client.crt"),
-            "keyFile": str(directory / "client.key"),
-            "caFile": str(directory / "ca.crt"),
-        }
-        return scheduler_config(stanza)
+        endpoint = Endpoint(f"https://{LOOPBACK}:{self._extender_port}", str(self.certificates / "scheduler"))
+        return scheduler_config(extender_stanza(config, endpoint, names, break_glass=break_glass))
 
-    def _command(self) -> list[str]:
-        ports = {"webhook": self._webhook_port, "extender": self._extender_port, "admin": self._admin_port}
+    def _bundle(self) -> str:
+        return base64.b64encode((self.certificates / "ca.crt").read_bytes()).decode()
+
+    def _await_bundles(self) -> None:
+        """The service writes them once it leads."""
+        self._plane.wait_until(lambda: all(self.bundles().values()), _START_SECONDS, "caBundles written")
+
+    def _certificate_arguments(self) -> list[str]:
+        if self._own_certificates:
+            return ["--certs", "secret"]
+        issued = (self.certificates / "ca.crt").exists()
+        return ["--cert-dir", str(self.certificates), *([] if issued else ["--self-signed"])]
+
+    def command(self, ports: Mapping[str, int] | None = None) -> list[str]:
+        """The command line of a process, by default on the ports that API server and scheduler know."""
+        ports = ports or {"webhook": self._webhook_port, "extender": self._extender_port, "admin": self._admin_port}
         return [
             sys.executable, "-m", "gpusched", "serve",
             "--kubeconfig", str(self._plane.kubeconfig("gpusched")),
             "--config", str(self._folder / "config.yaml"),
-            "--cert-dir", str(self.certificates),
-            *([] if (self.certificates / "ca.crt").exists() else ["--self-signed"]),
+            *self._certificate_arguments(),
             "--host", LOOPBACK,
             *(word for name, port in ports.items() for word in (f"--{name}-port", str(port))),
             "--drain-seconds", "0.5",
@@ -190,7 +225,12 @@ class Installed:
         ]  # fmt: skip
 
 
-def _environment() -> dict[str, str]:
+def _path(tree: Mapping[str, object]) -> str:
+    plural = f"{str(tree['kind']).lower()}s".replace("policys", "policies")
+    return f"/apis/admissionregistration.k8s.io/v1/{plural}/{_name(tree)}"
+
+
+def serving_environment() -> dict[str, str]:
     """The caller's environment, with the package that runs now found first."""
     root = str(Path(__file__).resolve().parent.parent.parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -84,6 +84,26 @@ class Metrics:
             ["server"],
             registry=registry,
         )
+        self.authority_expiry = Gauge(
+            "gpusched_certificate_authority_not_after_seconds",
+            "When the authority of the serving certificate ends, in seconds since 1970.",
+            ["server"],
+            registry=registry,
+        )
+        self.rotation_phase = Gauge(
+            "gpusched_certificate_rotation_phase",
+            "1 for the phase of the rotation of authorities: stable, announcing, overlapping.",
+            ["server", "phase"],
+            registry=registry,
+        )
+        self.bundle_mismatches = Gauge(
+            "gpusched_webhook_bundle_mismatches",
+            "Webhooks whose caBundle does not verify gpusched's certificate, as the leader sees them.",
+            registry=registry,
+        )
+        self.clock_ahead = Gauge(
+            "gpusched_clock_ahead_seconds", "How far this clock is ahead of the API server's.", registry=registry
+        )
         self.failures = Counter(
             "gpusched_internal_failures", "Requests and tasks that failed by a fault of gpusched.", ["where"],
             registry=registry,
@@ -98,6 +118,10 @@ class Metrics:
         """Ask for age and sync of a kind whenever the metrics are read."""
         self.cache_age.labels(kind).set_function(age)
         self.synced.labels(kind).set_function(lambda: float(synced()))
+
+    def forget_namespace(self, name: str) -> None:
+        """Drop the series of a Namespace that is gone: where they come and go, their names would fill the memory."""
+        self.admission_refusals.remove_by_labels({"namespace": name})
 
     def render(self) -> bytes:
         """The metrics in Prometheus' text format."""

@@ -24,16 +24,15 @@ _VERDICTS: Final = {
     Result.REFUSED: Verdict.REFUSED,
     Result.UNKNOWN: Verdict.UNKNOWN,
 }
-#: A binding is given this long in seconds; kube-scheduler is answered before.
-_BIND_SECONDS: Final = 10.0
 
 
 class ServiceApi:
-    """The calls of one session. `wall_clock` stamps what people read."""
+    """The calls of one session. `wall_clock` stamps what people read; `bind_seconds` is what a binding is given."""
 
-    def __init__(self, session: Session, wall_clock: Callable[[], datetime]) -> None:
+    def __init__(self, session: Session, wall_clock: Callable[[], datetime], bind_seconds: float) -> None:
         self._session = session
         self._wall_clock = wall_clock
+        self._bind_seconds = bind_seconds
 
     async def bind(self, promise: Promise) -> tuple[Verdict, str]:
         """POST pods/binding, with the mark by which gpusched knows its own."""
@@ -44,7 +43,7 @@ class ServiceApi:
             promise.uid,
             promise.node,
             {BOUND_ANNOTATION: promise.node},
-            _BIND_SECONDS,
+            self._bind_seconds,
         )
         return _VERDICTS[outcome.result], outcome.message
 
@@ -54,6 +53,13 @@ class ServiceApi:
             return await writes.get_pod(self._session, namespace, name)
         except Unreachable:
             return 0, None
+
+    async def touch_pod(self, promise: Promise) -> tuple[int, object]:
+        """Write on the pod, then read it; status 0 where the write may not have been carried out."""
+        outcome = await self._annotate(promise.namespace, promise.name, promise.uid)
+        if outcome.result is Result.UNKNOWN:
+            return 0, None
+        return await self.get_pod(promise.namespace, promise.name)
 
     async def label_node(self, name: str, labels: Mapping[str, str | None]) -> str | None:
         """Set and remove labels of a node."""
@@ -65,16 +71,16 @@ class ServiceApi:
 
     async def wake(self, pod: Pod) -> str | None:
         """Give the scheduler a reason to try a pending pod again."""
-        stamp = self._wall_clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        outcome = await writes.patch_pod_annotations(
-            self._session, pod.namespace, pod.name, {WOKEN_ANNOTATION: stamp}, uid=pod.uid
-        )
-        return _problem(outcome)
+        return _problem(await self._annotate(pod.namespace, pod.name, pod.uid))
 
     async def label_leader(self, namespace: str, name: str, *, leading: bool) -> str | None:
         """Say on gpusched's own pod whether it leads."""
         value = "true" if leading else None
         return _problem(await writes.patch_pod_labels(self._session, namespace, name, {LEADER_LABEL: value}))
+
+    async def _annotate(self, namespace: str, name: str, uid: str) -> Outcome:
+        stamp = self._wall_clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return await writes.patch_pod_annotations(self._session, namespace, name, {WOKEN_ANNOTATION: stamp}, uid=uid)
 
 
 def _problem(outcome: Outcome) -> str | None:

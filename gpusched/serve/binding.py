@@ -23,16 +23,18 @@ from gpusched.wire.decision import Decision
 from gpusched.wire.extender import ExtenderBindingArgs, ExtenderBindingResult
 
 _ARGS: Final = msgspec.json.Decoder(ExtenderBindingArgs)
+#: The part of kube-scheduler's httpTimeout after which a bind is answered even if its outcome is not known.
+_ANSWER_SHARE: Final = 0.8
 
 
 class BindTimes(msgspec.Struct, frozen=True):
-    """In seconds. `answer` must stay below the scheduler's httpTimeout, or it takes a bind for failed that was none.
-    `request_limit` is how long an API server may work on a request (its --request-timeout): a binding without an
-    answer cannot be carried out later than that. `settle` is the pause between two looks at open promises.
+    """In seconds. `answer` must stay below the scheduler's httpTimeout, or it takes a bind for failed that was none;
+    without it, it is a share of the one configured at the moment. No binding that was begun longer than `carried_out`
+    ago can still be worked on. `settle` is the pause between two looks at open promises.
     """
 
-    answer: float = 0.8
-    request_limit: float = 60.0
+    answer: float | None = None
+    carried_out: float = 6.0
     settle: float = 2.0
 
 
@@ -111,9 +113,10 @@ class Binder:
             return Attempt(
                 "unreadable", "gpusched cannot read the request: a pod's name, namespace, UID and Node are needed"
             )
-        deadline = self._clock() + self._times.answer
+        seconds = self._times.answer or _ANSWER_SHARE * self._cluster.config.http_timeout_ms / 1000
+        deadline = self._clock() + seconds
         try:
-            async with asyncio.timeout(self._times.answer):
+            async with asyncio.timeout(seconds):
                 found = await self._inquire(args)
         except TimeoutError:
             return Attempt("unreachable", "gpusched: the API server did not answer in time when asked for the pod")
@@ -223,8 +226,10 @@ class Binder:
 
     async def _look_up(self, promise: Promise) -> Whereabouts:
         """Ask where the pod is, and act on what is final."""
-        sent, asked = promise.sent, self._clock()
-        status, tree = await self._api.get_pod(promise.namespace, promise.name)
+        sent, late = promise.sent, self._too_late(promise, self._clock())
+        status, tree = await (
+            self._api.touch_pod(promise) if late else self._api.get_pod(promise.namespace, promise.name)
+        )
         where = whereabouts(status, tree, promise.uid)
         if not where.known:
             return where
@@ -232,13 +237,13 @@ class Binder:
             self._release(promise)
         elif where.node:
             promise.bound, promise.unknown_since = True, None
-        elif not promise.in_flight and promise.sent == sent and self._too_late(promise, asked):
+        elif late and not promise.in_flight and promise.sent == sent:
             self._release(promise)
         return where
 
     def _too_late(self, promise: Promise, asked: float) -> bool:
         """Whether the binding could no longer be carried out when the question was asked, not when it was answered."""
-        return promise.unknown_since is not None and asked - promise.unknown_since >= self._times.request_limit
+        return promise.unknown_since is not None and asked - promise.unknown_since >= self._times.carried_out
 
     def _seen_on_a_node(self, promise: Promise) -> bool:
         """Whether the watch has taken over: the pod was seen bound, finished or gone, and the books say so."""

@@ -17,9 +17,14 @@ _POLL: Final = 2.0
 
 
 class ConfigFile:
-    """Watches one file. `load` must not raise for what is in the file, or for a file that is not there."""
+    """Watches one file. `load` must not raise for what is in the file, or for a file that is not there.
+
+    `on_bad` is told the errors of a file that is not used.
+    """
 
     def __init__(self, path: Path, load: Loader, metrics: Metrics, log: Log) -> None:
+        self.on_bad: list[Callable[[Sequence[str]], None]] = []
+        self._errors: tuple[str, ...] = ()
         self._path = path
         self._load = load
         self._metrics = metrics
@@ -34,6 +39,12 @@ class ConfigFile:
             if config is not None:
                 await take(config)
 
+    def lines(self) -> list[str]:
+        """Whether the file is what is in use, for people."""
+        if not self._errors:
+            return [f"configuration: as in {self._path}"]
+        return ["configuration: the former one, for the file has errors", *(f"  {line}" for line in self._errors)]
+
     def changed(self) -> Config | None:
         """The configuration if the file changed and has no errors."""
         stamp = self._look()
@@ -41,9 +52,12 @@ class ConfigFile:
             return None
         self._stamp = stamp
         config, errors = self._load(self._path)
+        self._errors = tuple(errors)
         self._metrics.config_valid.set(0 if errors else 1)
         if errors:
             self._log.error("configuration has errors, the former one stays in use", errors=list(errors))
+            for told in self.on_bad:
+                told(errors)
             return None
         self._log.info("configuration loaded", file=str(self._path))
         return config

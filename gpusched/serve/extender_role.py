@@ -5,6 +5,7 @@ import time
 
 import msgspec
 
+from gpusched.kube.leader import Election, Terms
 from gpusched.kube.session import Session
 from gpusched.obs.decisions import DecisionLog
 from gpusched.obs.logging import Log
@@ -16,18 +17,16 @@ from gpusched.serve.feed import Feed
 from gpusched.serve.following import Following
 from gpusched.serve.gates import Gates
 from gpusched.serve.labeller import Labeller
-from gpusched.serve.leadership import Leadership, RememberingElection
+from gpusched.serve.leadership import Leadership
 from gpusched.serve.options import LEASE, Options
 from gpusched.serve.overtaken import Overtaken
+from gpusched.serve.predecessor import SETTLED_ANNOTATION, Predecessor, carried_out_within, settled_after
 from gpusched.serve.retries import Retries
 from gpusched.serve.wake import Waker
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import Kind
 from gpusched.wire.answers import answer_filter, answer_preempt, answer_prioritize
 from gpusched.wire.decision import Decision, Observer
-
-#: The part of kube-scheduler's httpTimeout after which a bind is answered even if its outcome is not known.
-_ANSWER_SHARE = 0.8
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -62,28 +61,32 @@ class ExtenderRole:
             time.monotonic,
             around.decisions.record,
             leading=lambda: self.leadership.ready,
-            times=BindTimes(
-                answer=_ANSWER_SHARE * options.config.http_timeout_ms / 1000, request_limit=options.request_limit
-            ),
+            times=BindTimes(carried_out=carried_out_within(options.request_limit)),
         )
         self.binder.released = waker.touch_free
         self._overtaken = Overtaken(waker.touch_pods, time.monotonic)
-        self._election = RememberingElection(
+        terms = Terms.lasting(options.lease)
+        self._election = Election(
             around.session,
             options.namespace,
             LEASE,
             options.identity,
             on_start=lambda: self.leadership.start(self._election.predecessor),
-            on_stop=self._stop,
+            on_stop=self._lost,
+            terms=terms,
         )
-        self._election.settled = lambda: self.binder.settled
+        predecessor = Predecessor(self._election, time.monotonic)
+        self._election.settled = lambda: self.binder.settled and predecessor.settled
+        self._election.annotations = {SETTLED_ANNOTATION: f"{settled_after(terms, options.request_limit):g}"}
+        self._candidacy: asyncio.Task[None] | None = None
+        self._stepping_down = False
         self.leadership = Leadership(
-            lambda: not options.leader_elect or self._election.leading,
+            lambda: not options.leader_elect or (self._election.leading and not self._stepping_down),
             self._relist,
             (self._labeller.run, self._gates.run, waker.run, self.binder.settle_forever),
             metrics,
             log,
-            options.request_limit,
+            predecessor.wait,
         )
 
     def start(self) -> None:
@@ -94,11 +97,19 @@ class ExtenderRole:
         self._around.feed.on_change.append(self._gates.touch)
         tasks.create_task(self.leadership.run(), name="leadership")
         if options.leader_elect:
-            tasks.create_task(self._election.run(), name="election")
+            self._candidacy = tasks.create_task(self._election.run(), name="election")
         else:
             self.leadership.start()
         if options.pod_name:
             tasks.create_task(self.leadership.keep_label(self._label), name="leader label")
+
+    async def step_down(self) -> None:
+        """Finish the bindings under way and let another replica lead, at the beginning of an orderly end."""
+        self._stepping_down = True
+        await self.binder.finish()
+        if self._candidacy is not None:
+            self._candidacy.cancel()
+            await asyncio.wait({self._candidacy})
 
     def closed(self) -> str | None:
         """Why the extender must not be answered by this replica."""
@@ -125,9 +136,7 @@ class ExtenderRole:
             bind=self.binder.answer,
         )
 
-    def _stop(self) -> None:
-        # Whoever holds the Lease next is seen; if it is this process again, it knows its own bindings.
-        self._election.predecessor = ""
+    def _lost(self) -> None:
         self.leadership.stop()
 
     async def _relist(self) -> None:
@@ -135,5 +144,10 @@ class ExtenderRole:
         await self._around.following.relist(Kind.POD)
 
     async def _label(self, leading: bool) -> str | None:
-        options = self._around.options
-        return await self._around.api.label_leader(options.namespace, options.pod_name, leading=leading)
+        options, api = self._around.options, self._around.api
+        problem = await api.label_leader(options.namespace, options.pod_name, leading=leading)
+        # Who vanished cannot take its own label off, and its node may look well for a while.
+        former = self._election.predecessor.rpartition("_")[0]
+        if problem is None and leading and former not in {"", options.pod_name}:
+            return await api.label_leader(options.namespace, former, leading=False)
+        return problem

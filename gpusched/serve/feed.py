@@ -43,6 +43,8 @@ class Feed:
             return
         touched = self._touched(event)
         self._cluster.apply(event)
+        if isinstance(event, Gone) and event.kind is Kind.NAMESPACE:
+            self._metrics.forget_namespace(event.key)
         for key in touched.newly_bound:
             record = self._cluster.pods.get(key)
             if record is not None and not record.pod.bound_by_us:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from gpusched.kube.leader import Election, Lease
 from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
 
@@ -13,31 +12,11 @@ _RETRY: Final = 2.0
 Duty = Callable[[], Awaitable[None]]
 
 
-class RememberingElection(Election):
-    """An election that knows from whom the Lease was taken. `predecessor` is empty where it was free: never held, or
-    given back by a process that had finished. At the end the Lease is given back only if all is `settled`; otherwise it
-    runs out, and the next holder knows that there was somebody.
-    """
-
-    predecessor = ""
-    settled: Callable[[], bool] = staticmethod(lambda: True)
-
-    def _see(self, lease: Lease | None) -> None:
-        holder = (lease.spec.holder_identity or "") if lease is not None else ""
-        if holder != self.identity:
-            self.predecessor = holder
-        super()._see(lease)
-
-    async def _release(self) -> None:
-        if self.settled():
-            await super()._release()
-
-
 class Leadership:
     """Runs terms: after `started` the preparations, then the duties until `stopped`.
 
     A predecessor that vanished may have bindings under way which nobody remembers, so before its first answer a new
-    leader waits until the API server can no longer be at work on them (`wait` seconds), and then lists pods anew.
+    leader waits until they can no longer be carried out (`quiet`), and then lists pods anew.
     """
 
     def __init__(
@@ -47,14 +26,14 @@ class Leadership:
         duties: Sequence[Duty],
         metrics: Metrics,
         log: Log,
-        wait: float,
+        quiet: Callable[[], Awaitable[None]],
     ) -> None:
         self._holds = holds
         self._relist = relist
         self._duties = tuple(duties)
         self._metrics = metrics
         self._log = log
-        self._wait = wait
+        self._quiet = quiet
         self._prepared = False
         self._predecessor = ""
         self._started = asyncio.Event()
@@ -76,7 +55,7 @@ class Leadership:
         return None
 
     def start(self, predecessor: str = "") -> None:
-        """The Lease was won from this holder."""
+        """The Lease was won; `predecessor` is who held it and did not give it back."""
         self._predecessor = predecessor
         self._stopped.clear()
         self._started.set()
@@ -94,7 +73,7 @@ class Leadership:
             await self._started.wait()
             self._log.info("leading", predecessor=self._predecessor)
             async with asyncio.TaskGroup() as term:
-                serving = term.create_task(self._serve(self._predecessor), name="term")
+                serving = term.create_task(self._serve(), name="term")
                 await self._stopped.wait()
                 serving.cancel()
             self._log.info("no longer leading")
@@ -115,9 +94,8 @@ class Leadership:
             if not self._label_due.is_set():
                 await self._label_due.wait()
 
-    async def _serve(self, predecessor: str) -> None:
-        if predecessor:
-            await asyncio.sleep(self._wait)
+    async def _serve(self) -> None:
+        await self._quiet()
         await self._relist()
         self._prepared = True
         self._metrics.leader.set(1)

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from certs.rotation import Terms
 from gpusched.policy.model import Config
 
 
@@ -22,9 +23,11 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """`extender_certificates` None serves the extender over plain HTTP on the loopback interface. `host` is the address
+    """`own_certificates` names the servers (webhook, extender) whose certificates gpusched keeps in Secrets of its own.
+    Of the others, `extender_certificates` None serves over plain HTTP on the loopback interface. `host` is the address
     to listen on, empty for all. Times are in seconds: `drain` lets the endpoints of the Service propagate before
-    connections end, `max_age` limits how old the cache may get, `request_limit` is the API server's --request-timeout.
+    connections end, `max_age` limits how old the cache may get, `lease` is how long a leader is taken for alive after a
+    sign of life, `request_limit` is what an API server is given for a binding.
     """
 
     role: Role = Role.ALL
@@ -39,13 +42,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     admin_port: int = 8080
     webhook_certificates: Path | None = None
     extender_certificates: Path | None = None
+    own_certificates: frozenset[str] = frozenset()
+    rotation: Terms = Terms()
     namespace: str = "gpusched-system"
     pod_name: str = ""
     identity: str = "gpusched"
     leader_elect: bool = True
     drain: float = 10.0
     max_age: float = 180.0
-    request_limit: float = 60.0
+    lease: int = 10
+    request_limit: float = 2.5
 
     @property
     def webhook(self) -> bool:

@@ -19,7 +19,7 @@ class Verdict(StrEnum):
 
 
 class BindingApi(Protocol):
-    """The two calls a bind makes. Neither raises for what the network or the API server does."""
+    """The calls a bind makes. None raises for what the network or the API server does."""
 
     async def bind(self, promise: "Promise") -> tuple[Verdict, str]:
         """POST pods/binding with the pod's UID; the text says why where the verdict is not BOUND."""
@@ -27,6 +27,12 @@ class BindingApi(Protocol):
 
     async def get_pod(self, namespace: str, name: str) -> tuple[int, object]:
         """The newest pod by a quorum read: HTTP status and tree; status 0 when there was no answer."""
+        ...
+
+    async def touch_pod(self, promise: "Promise") -> tuple[int, object]:
+        """The same after a write on the pod. Storage takes a change only of the state it was made from, so that a
+        binding which was on its way into storage cannot be carried out behind it.
+        """
         ...
 
 

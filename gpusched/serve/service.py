@@ -21,6 +21,8 @@ from gpusched.policy.model import Config
 from gpusched.serve import admin_app, extender_app
 from gpusched.serve.admin_app import Readiness
 from gpusched.serve.api import ServiceApi
+from gpusched.serve.certificates_files import FollowedFiles, certificate_files
+from gpusched.serve.certificates_kept import KeptCertificates
 from gpusched.serve.config_file import ConfigFile, Loader
 from gpusched.serve.extender_role import ExtenderRole, Surroundings
 from gpusched.serve.feed import Feed
@@ -28,7 +30,7 @@ from gpusched.serve.following import Following
 from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.options import LOOPBACK, Options
 from gpusched.serve.server import Listener, Servers, open_socket
-from gpusched.serve.tls import LiveContext, certificate_files
+from gpusched.serve.tls import LiveContext
 from gpusched.serve.wake import Waker
 from gpusched.state.events import Kind
 from gpusched.wire.decision import Observer
@@ -46,6 +48,7 @@ class _Gate(NamedTuple):
 
     socket: socket.socket
     tls: LiveContext | None
+    files: FollowedFiles | None
 
     def listener(self, app: FastAPI) -> Listener:
         """The port with what is served on it."""
@@ -69,10 +72,11 @@ class Service:
         self.ports: dict[str, int] = {}
         self.listening = asyncio.Event()
         self._log = log
-        self._load_config = load_config
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._decisions = DecisionLog(log, self.metrics, time.monotonic)
+        path = options.config_file
+        self._config_file = None if path is None else ConfigFile(path, load_config, self.metrics, log)
         self._relisting = False
 
     def stop(self) -> None:
@@ -111,14 +115,15 @@ class Service:
             asked.append(("extender", options.extender_port, options.extender_certificates))
         gates = {}
         for name, port, directory in asked:
-            tls = None if directory is None else self._tls(name, directory)
+            secure = directory is not None or name in options.own_certificates
+            tls = LiveContext(self.metrics.certificate_expiry.labels(name).set) if secure else None
+            files = None if tls is None or directory is None else self._follow(name, directory, tls)
             host = LOOPBACK if tls is None and name != "admin" else options.host
-            gates[name] = _Gate(stack.enter_context(open_socket(host, port)), tls)
+            gates[name] = _Gate(stack.enter_context(open_socket(host, port)), tls, files)
         return gates
 
-    def _tls(self, name: str, directory: Path) -> LiveContext:
-        files = certificate_files(directory, clients=name == "extender")
-        return LiveContext(name, files, self._log, self.metrics.certificate_expiry.labels(name).set)
+    def _follow(self, name: str, directory: Path, tls: LiveContext) -> FollowedFiles:
+        return FollowedFiles(name, certificate_files(directory, clients=name == "extender"), tls, self._log)
 
     async def _run(self, session: Session, gates: dict[str, _Gate], tasks: asyncio.TaskGroup) -> None:
         options, log, metrics = self.options, self._log, self.metrics
@@ -127,14 +132,19 @@ class Service:
         followers = reflectors(session, lambda: self.cluster.resources, feed.apply)
         following = Following(followers, tasks, time.monotonic, options.max_age)
         following.export(metrics)
-        api = ServiceApi(session, lambda: datetime.now(UTC))
+        api = ServiceApi(session, lambda: datetime.now(UTC), options.request_limit)
         around = Surroundings(
             options, self.cluster, session, api, feed, following, self._decisions, metrics, log, tasks
         )
         waker = Waker(self.cluster, api.wake, metrics, log, time.monotonic)
         feed.on_policy.append(waker.touch)
         extender = ExtenderRole(around, waker) if options.extender else None
-        readiness = Readiness(lambda: self._closed(following), lambda: self._details(following, extender))
+        contexts = {name: gate.tls for name, gate in gates.items() if gate.tls is not None}
+        kept = KeptCertificates(options, session, contexts, metrics, log)
+        readiness = Readiness(
+            lambda: self._closed(following) or kept.closed(),
+            lambda: [*self._details(following, extender), *kept.lines()],
+        )
         apps = {"admin": admin_app.create_app(readiness, metrics)}
         if options.webhook:
             apps["webhook"] = self._webhook(self._edge(readiness, lambda: self._closed(following)))
@@ -145,11 +155,11 @@ class Service:
             extender.start()
         servers = Servers([gates[name].listener(app) for name, app in apps.items()])
         following.start()
-        background = [self._watch_lag(), self._after_sync(following), self._wait_for_end(readiness, servers)]
-        background += [gate.tls.watch() for gate in gates.values() if gate.tls is not None]
-        if options.config_file is not None:
-            config_file = ConfigFile(options.config_file, self._load_config, metrics, log)
-            background.append(config_file.watch(self._take(following, waker)))
+        background = [self._watch_lag(), self._after_sync(following), self._wait_for_end(readiness, servers, extender)]
+        background += [gate.files.watch() for gate in gates.values() if gate.files is not None]
+        background += kept.tasks(leads=lambda: extender is None or extender.leadership.ready)
+        if self._config_file is not None:
+            background.append(self._config_file.watch(self._take(following, waker)))
         for task in background:
             tasks.create_task(task)
         self.ports = {name: gate.socket.getsockname()[1] for name, gate in gates.items()}
@@ -191,6 +201,8 @@ class Service:
         lines.append(f"labels: {'complete' if self.cluster.labelled else 'not complete yet'}")
         if extender is not None:
             lines.append(f"extender: {extender.closed() or 'this replica leads'}")
+        if self._config_file is not None:
+            lines += self._config_file.lines()
         return lines
 
     def _take(self, following: Following, waker: Waker) -> Callable[[Config], Awaitable[None]]:
@@ -219,10 +231,12 @@ class Service:
             await asyncio.sleep(_LAG_PERIOD)
             self.metrics.loop_lag.observe(max(0.0, time.monotonic() - asked - _LAG_PERIOD))
 
-    async def _wait_for_end(self, readiness: Readiness, servers: Servers) -> None:
+    async def _wait_for_end(self, readiness: Readiness, servers: Servers, extender: ExtenderRole | None) -> None:
         await self._stopping.wait()
         readiness.draining = True
         self._log.info("stopping", drain_seconds=self.options.drain)
+        if extender is not None:
+            await extender.step_down()
         try:
             async with asyncio.timeout(self.options.drain):
                 await self._hurry.wait()

@@ -1,89 +1,103 @@
-"""TLS contexts whose certificates are read again when their files change, without a restart and without a cut."""
+"""TLS contexts whose certificates change while they serve, without a restart and without a cut."""
 
-import asyncio
+import contextlib
+import os
 import ssl
-from collections.abc import Callable
-from pathlib import Path
+import tempfile
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
-from cryptography import x509
 
-from gpusched.obs.logging import Log
+from certs.bundle import read_facts, split_bundle
 
 #: TLS 1.2 suites with forward secrecy and authenticated encryption; those of TLS 1.3 are all of that kind.
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-#: Seconds between two looks at the files. Mounted Secrets are swapped by a symbolic link, which a look follows.
-_POLL: Final = 1.0
 
 
-class CertificateFiles(msgspec.Struct, frozen=True):
-    """PEM files of a server. With `client_ca` only clients with a certificate from it are served."""
+class Material(msgspec.Struct, frozen=True):
+    """What a server needs, as PEM text. With `client_ca` only clients with a certificate from it are served."""
 
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
-
-    def stamp(self) -> tuple[tuple[int, int, int] | None, ...]:
-        """A value that changes with the files; None stands for one that is missing."""
-        return tuple(_stamp(path) for path in (self.certificate, self.key, self.client_ca) if path is not None)
-
-
-def certificate_files(directory: Path, *, clients: bool) -> CertificateFiles:
-    """The files of a directory as a Secret of type kubernetes.io/tls holds them."""
-    return CertificateFiles(directory / "tls.crt", directory / "tls.key", directory / "ca.crt" if clients else None)
+    certificate: bytes
+    key: bytes
+    client_ca: bytes | None = None
 
 
 class LiveContext:
-    """A server's TLS context. `expiry` is told the end of the certificate, in seconds since 1970."""
+    """A server's TLS context. `expiry` is told the end of the certificate, in seconds since 1970.
 
-    def __init__(self, name: str, files: CertificateFiles, log: Log, expiry: Callable[[float], None]) -> None:
-        """Raises OSError or ValueError (ssl.SSLError among them) when the files cannot be used."""
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
-        self.context.set_ciphers(_CIPHERS)
-        self._name = name
-        self._files = files
-        self._log = log
+    Until something was taken over every handshake fails.
+    """
+
+    def __init__(self, expiry: Callable[[float], None]) -> None:
+        #: What a server is given. It stays the same object.
+        self.context = _Deferring(ssl.PROTOCOL_TLS_SERVER)
+        self.material: Material | None = None
         self._expiry = expiry
-        self._stamp = files.stamp()
-        self._load()
 
-    async def watch(self) -> None:
-        """Look after the files until cancelled."""
-        while True:
-            await asyncio.sleep(_POLL)
-            self.look()
+    def take(self, material: Material) -> None:
+        """Serve new connections by this; those that are open go on as they are.
 
-    def look(self) -> None:
-        """Take over the files if they changed. New connections get them; those that are open go on as they are."""
-        stamp = self._files.stamp()
-        if stamp == self._stamp:
-            return
-        try:
-            self._load()
-        except (OSError, ValueError) as error:
-            # Between two writes certificate and key do not belong together: the next look will find them so.
-            self._log.warning("certificate not loaded", server=self._name, problem=str(error))
-            return
-        self._stamp = stamp
-        self._log.info("certificate loaded", server=self._name)
+        Raises:
+            ValueError: it cannot be used (ssl.SSLError is one); what was taken before stays in use.
 
-    def _load(self) -> None:
-        files = self._files
-        # A pair that does not match leaves a context useless, so it is tried on another one first.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key)
-        if files.client_ca is not None:
-            self.context.load_verify_locations(files.client_ca)
-            self.context.verify_mode = ssl.CERT_REQUIRED
-        self.context.load_cert_chain(files.certificate, files.key)
-        certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
-        self._expiry(certificate.not_valid_after_utc.timestamp())
+        """
+        context = _context(material)
+        expires = read_facts(material.certificate).not_after.timestamp()
+        self.context.current = context
+        self.material = material
+        self._expiry(expires)
 
 
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+class _Deferring(ssl.SSLContext):
+    """Leaves each handshake to the current context.
+
+    A context cannot forget: authorities can only be added to it, and tickets that it gave to clients resume sessions
+    without a look at their certificates. asyncio and uvloop ask for one object a connection.
+    """
+
+    current: ssl.SSLContext | None = None
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        found = self.current
+        if found is None:
+            return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        return found.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+
+
+def _context(material: Material) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
+    if material.client_ca is not None:
+        authorities = split_bundle(material.client_ca)
+        if not authorities:
+            raise ValueError("there is no authority for certificates of clients")
+        context.load_verify_locations(cadata=b"".join(authorities).decode("ascii"))
+        context.verify_mode = ssl.CERT_REQUIRED
+    with _private_file(material.certificate.rstrip() + b"\n" + material.key) as path:
+        context.load_cert_chain(path)
+    return context
+
+
+@contextlib.contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """A file for OpenSSL, which reads keys from nowhere else: in memory where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("gpusched-certificate")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{descriptor}"
+        return
+    with tempfile.NamedTemporaryFile(prefix="gpusched-") as file:  # for its owner alone
+        file.write(content)
+        file.flush()
+        yield file.name

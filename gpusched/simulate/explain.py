@@ -28,6 +28,8 @@ DISTANCE: Sequence[Reason] = (
     Reason.NATIVE_UNSCHEDULABLE, Reason.NATIVE_TAINT, Reason.MEMORY, Reason.VERSION, Reason.SHARING, Reason.PRODUCT,
     Reason.FAMILY, Reason.NODE_SELECTOR, Reason.NATIVE_AFFINITY, Reason.NO_RESOURCE,
 )  # fmt: skip
+#: Live reasons that kube-scheduler's own filters do not have, in words.
+_UNSEEN: Mapping[Reason, str] = {Reason.MEMORY_CLAIM: "memory claims", Reason.QUOTA: "quotas"}
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -37,6 +39,8 @@ class Explanation(msgspec.Struct, frozen=True):
     examples: Mapping[str, str]
     nearest: str | None = None
     nearest_lacks: str = ""
+    #: Why no autoscaler will add a node, where that is certain.
+    scaling: str = ""
 
 
 def verdicts(planned: PlannedPod, candidate: Candidate, world: World) -> list[tuple[NodeState, Reason | None]]:
@@ -70,7 +74,17 @@ def explain_fully(planned: PlannedPod, candidate: Candidate, world: World) -> Ex
         examples={reason.value: states[0].node.name for reason, states in by_reason.items()},
         nearest=nearest[1].node.name if nearest else None,
         nearest_lacks=message(nearest[0], candidate, [nearest[1]], world) if nearest else "",
+        scaling=_scaling(by_reason),
     )
+
+
+def _scaling(by_reason: Mapping[Reason, list[NodeState]]) -> str:
+    """Autoscalers ask kube-scheduler's own filters, and add nothing while a node passes them."""
+    for reason, what in _UNSEEN.items():
+        if reason in by_reason:
+            node = by_reason[reason][0].node.name
+            return f"an autoscaler will not help: it sees free slots on {node} and knows nothing of {what}"
+    return ""
 
 
 def _nearest(

@@ -16,10 +16,14 @@ _AMD_MEMORY: Final = ("nps1", "nps2", "nps4", "nps8")
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where kube-scheduler reaches the extender. `tls_directory` holds tls.crt, tls.key and ca.crt on its host."""
+    """Where kube-scheduler reaches the extender. `tls_directory` holds tls.crt, tls.key and ca.crt on its host.
+
+    `server_name` is the name that the extender's certificate must have, where the URL has an address instead.
+    """
 
     url: str = "https://gpusched.gpusched-system.svc:8444"
     tls_directory: str = "/etc/kubernetes/gpusched"
+    server_name: str = ""
 
 
 def managed_resources(resources: GpuResources, present: Iterable[str]) -> list[str]:
@@ -61,6 +65,7 @@ def extender_stanza(
             "certFile": f"{directory}/tls.crt",
             "keyFile": f"{directory}/tls.key",
             "caFile": f"{directory}/ca.crt",
+            **({"serverName": endpoint.server_name} if endpoint.server_name else {}),
         }
     return stanza
 

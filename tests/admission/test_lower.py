@@ -169,7 +169,7 @@ def test_node_labels_are_asked_in_every_alternative() -> None:
 def test_templates_of_the_dialects_present_or_configured_are_allowed(config: Config, count: int) -> None:
     terms = lowered(pod(), facts=ClusterFacts(known=True, dialects=frozenset({"gke", "gfd"})), config=config)
     assert len(terms) == count
-    unlabelled = {"key": "gpusched.io/vendor", "operator": "DoesNotExist"}
+    unlabelled = {"key": "gpusched.io/sharing", "operator": "DoesNotExist"}
     assert all(unlabelled in term["matchExpressions"] for term in terms[2:])
 
 

@@ -72,6 +72,24 @@ def test_the_stanza_names_every_resource(folder: Folder) -> None:
     assert "example.com/fpga" not in names
 
 
+def test_an_address_is_checked_by_the_name_in_the_certificate() -> None:
+    name = "gpusched.gpusched-system.svc"
+    (named,) = _scheduler("--url", "https://10.96.0.44:8444", "--server-name", name)["extenders"]  # type: ignore[misc]
+    (plain,) = _scheduler()["extenders"]  # type: ignore[misc]
+
+    assert named["tlsConfig"] == plain["tlsConfig"] | {"serverName": name}  # type: ignore[index]
+
+
+def test_files_for_kube_scheduler_are_where_they_are_said_to_be() -> None:
+    (stanza,) = _scheduler("--tls-directory", "/etc/rancher/k3s/gpusched/")["extenders"]  # type: ignore[misc]
+
+    assert stanza["tlsConfig"] == {  # type: ignore[index]
+        "certFile": "/etc/rancher/k3s/gpusched/tls.crt",
+        "keyFile": "/etc/rancher/k3s/gpusched/tls.key",
+        "caFile": "/etc/rancher/k3s/gpusched/ca.crt",
+    }
+
+
 def test_json_says_the_same() -> None:
     assert run("config", "scheduler", "-o", "json").json == _scheduler()
 

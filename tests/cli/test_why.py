@@ -92,11 +92,12 @@ def test_the_text_of_a_pod_that_waits(folder: Folder) -> None:
     assert ran.out.splitlines()[0] == "pod team-a/nb-7  ON NODE t4-b  1 nvidia.com/gpu, claim 6Gi per slot"
 
     ran = why(folder, "nb-7", cluster=[cluster[0], *cluster[2:]], files=[CLAIM], form="table")
-    assert ran.out.splitlines()[:6] == [
+    assert ran.out.splitlines()[:7] == [
         "pod team-a/nb-7  PENDING  1 nvidia.com/gpu, claim 6Gi per slot",
         "    1 node   memory-claim  3648Mi left for a claim per slot (t4)",
         "    1 node   family        team-a allows turing (h)",
         "Nearest  t4: 3648Mi left for a claim per slot",
+        "Scaling  an autoscaler will not help: it sees free slots on t4 and knows nothing of memory claims",
         "Change   Set gpusched.io/gpu-memory: 3648Mi",
         "Added    affinity, env",
     ]

@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 
 from gpusched.local import binaries as finder
+from gpusched.local import client_programs as client_finder
+from gpusched.local import karpenter_programs as karpenter_finder
 from gpusched.local import kubelet_programs as node_finder
 from gpusched.local.binaries import Binaries
 from gpusched.local.cluster import Operations
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.existing import VARIABLE, ExistingCluster
 from gpusched.local.installed import Installed
+from gpusched.local.options import Options
 
 HERE = Path(__file__).parent
 #: A cold build on two cores takes up to ten minutes; a test by itself must not.
@@ -31,9 +34,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ours = [item for item in items if HERE in item.path.parents]
     built = not ours or finder.ready()
     node_built = not ours or node_finder.ready()
+    clients_built = not ours or client_finder.ready()
+    karpenter_built = not ours or karpenter_finder.ready()
     for item in ours:
-        needs_kubelet = "kubelet_programs" in getattr(item, "fixturenames", ())
-        seconds = TEST_SECONDS if built and (node_built or not needs_kubelet) else BUILD_SECONDS
+        fixtures = getattr(item, "fixturenames", ())
+        there = (
+            (node_built or "kubelet_programs" not in fixtures)
+            and (clients_built or "client_programs" not in fixtures)
+            and (karpenter_built or "karpenter_programs" not in fixtures)
+        )
+        seconds = TEST_SECONDS if built and there else BUILD_SECONDS
         # One worker: each would start a control plane of its own.
         item.add_marker(pytest.mark.xdist_group("control-plane"))
         item.add_marker(pytest.mark.timeout(seconds))
@@ -64,11 +74,43 @@ def kubelet_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict
     return node_finder.resolve(progress=teller(request.config))
 
 
+@pytest.fixture(scope="session")
+def client_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict[str, Path]:
+    """kubectl and kustomize, built if need be."""
+    reason = client_finder.missing()
+    if reason is not None:
+        if os.environ.get("GPUSCHED_E2E") == "require":
+            pytest.fail(reason)
+        teller(request.config)(f"NOT TESTED with kubectl and kustomize: {reason}")
+        pytest.skip(reason)
+    return client_finder.resolve(progress=teller(request.config))
+
+
+@pytest.fixture(scope="session")
+def karpenter_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict[str, Path]:
+    """Karpenter with its kwok provider, built if need be."""
+    reason = karpenter_finder.missing()
+    if reason is not None:
+        if os.environ.get("GPUSCHED_E2E") == "require":
+            pytest.fail(reason)
+        teller(request.config)(f"NOT TESTED with Karpenter: {reason}")
+        pytest.skip(reason)
+    return karpenter_finder.resolve(progress=teller(request.config))
+
+
 @pytest.fixture(scope="module")
-def control_plane(request: pytest.FixtureRequest, binaries: Binaries) -> Iterator[ControlPlane]:
-    """A control plane with default options for the tests of a module; its logs are kept if a test failed."""
+def control_plane_options() -> Options:
+    """What a module wants of its control plane; overridden there."""
+    return Options()
+
+
+@pytest.fixture(scope="module")
+def control_plane(
+    request: pytest.FixtureRequest, binaries: Binaries, control_plane_options: Options
+) -> Iterator[ControlPlane]:
+    """A control plane for the tests of a module; its logs are kept if a test failed."""
     tell = teller(request.config)
-    with ControlPlane(binaries, progress=tell) as started:
+    with ControlPlane(binaries, control_plane_options, tell) as started:
         yield started
         if request.session.testsfailed:
             tell(f"logs of the control plane: {started.keep_logs()}")

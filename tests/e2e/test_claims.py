@@ -23,8 +23,6 @@ NODES = [f"cl-{index:02}" for index in range(12)]
 CLAIMS_MIB = (512, 1024, 2048, 3500, 4500, 6000, 9000)
 CLAIM = "gpusched.io/gpu-memory"
 CONFIG = {"claims": {"aboveSlot": "allow"}}
-#: The API server's own limit of 60 s for a request, made shorter so that a new leader is ready soon.
-ARGUMENTS = ("--api-request-limit", "3")
 AT_ONCE = 16
 #: However the claims come, a node takes one pod at least.
 LEAST = len(NODES)
@@ -32,7 +30,7 @@ LEAST = len(NODES)
 
 @pytest.fixture(scope="module")
 def own(binaries) -> Iterator[tuple[ControlPlane, Installed]]:
-    with ControlPlane(binaries) as plane, Installed(plane, config=CONFIG, arguments=ARGUMENTS) as installed:
+    with ControlPlane(binaries) as plane, Installed(plane, config=CONFIG) as installed:
         plane.create_nodes(t4_node(name, gpus=GPUS, replicas=REPLICAS) for name in NODES)
         nodes_seen(plane, *NODES)
         yield plane, installed

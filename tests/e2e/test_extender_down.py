@@ -7,7 +7,7 @@ import pytest
 
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.errors import LocalError
-from gpusched.local.installed import Installed, _environment
+from gpusched.local.installed import Installed, serving_environment
 from gpusched.local.ports import free_ports
 from tests.build import h100_node, node, pod, t4_node
 from tests.e2e.extender_client import SecondScheduler
@@ -126,11 +126,11 @@ def test_not_synced_yet(control_plane, installed, tmp_path):
     unreachable = tmp_path / "kubeconfig"
     elsewhere = kubeconfig.replace(control_plane.server, f"https://127.0.0.1:{nobody}")
     unreachable.write_text(elsewhere, encoding="utf-8")
-    cold = Installed(control_plane, arguments=["--kubeconfig", str(unreachable)])
+    cold = Installed(control_plane, arguments=["--kubeconfig", str(unreachable)], own_certificates=False)
     cold._folder.mkdir(mode=0o700)
     cold.configure({})
     name = "gpusched-cold"
-    control_plane.spawn(name, cold._command(), environment=_environment())
+    control_plane.spawn(name, cold.command(), environment=serving_environment())
     try:
         control_plane.wait_until(lambda: cold.admin("/healthz")[0] == 200, what="alive")
         assert cold.admin("/readyz")[0] == 503

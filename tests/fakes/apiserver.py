@@ -16,17 +16,21 @@ from aiohttp import web
 from tests.fakes.storage import (
     EVENTS,
     LEASES,
+    MUTATING,
     NAMESPACES,
     NODES,
     PODS,
     RUNTIME_CLASSES,
+    SECRETS,
+    VALIDATING,
     Answer,
     Storage,
     Tree,
 )
 
 __all__ = [
-    "EVENTS", "LEASES", "NAMESPACES", "NODES", "PODS", "RUNTIME_CLASSES", "ApiServer", "Fault", "WriteFault",
+    "EVENTS", "LEASES", "MUTATING", "NAMESPACES", "NODES", "PODS", "RUNTIME_CLASSES", "SECRETS", "VALIDATING",
+    "ApiServer", "Fault", "WriteFault",
 ]  # fmt: skip
 
 _PATH = re.compile(

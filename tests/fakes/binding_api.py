@@ -23,6 +23,7 @@ class FakeBindingApi:
         self.get_gate: asyncio.Event | None = None
         self.binds: list[tuple[str, str, str]] = []
         self.reads = 0
+        self.touches = 0
 
     async def bind(self, promise: Promise) -> tuple[Verdict, str]:
         self.binds.append((promise.name, promise.uid, promise.node))
@@ -45,6 +46,10 @@ class FakeBindingApi:
             return 0, None
         found = self.pods.get(f"{namespace}/{name}")
         return (404, None) if found is None else (200, deepcopy(found))
+
+    async def touch_pod(self, promise: Promise) -> tuple[int, object]:
+        self.touches += 1
+        return await self.get_pod(promise.namespace, promise.name)
 
     def _carry_out(self, promise: Promise) -> tuple[Verdict, str]:
         found = self.pods.get(f"{promise.namespace}/{promise.name}")

@@ -15,6 +15,9 @@ NAMESPACES = "/api/v1/namespaces"
 EVENTS = "/api/v1/events"
 LEASES = "/apis/coordination.k8s.io/v1/leases"
 RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
+SECRETS = "/api/v1/secrets"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
 class Answer(Exception):  # noqa: N818 - not an error but how a handler answers early
@@ -39,7 +42,9 @@ class Storage:
 
     def __init__(self, *collections: str) -> None:
         self.objects: dict[str, dict[str, Tree]] = {
-            path: {} for path in collections or (NODES, PODS, NAMESPACES, EVENTS, LEASES, RUNTIME_CLASSES)
+            path: {}
+            for path in collections
+            or (NODES, PODS, NAMESPACES, EVENTS, LEASES, RUNTIME_CLASSES, SECRETS, MUTATING, VALIDATING)
         }
         self.version = 1
         self.log: list[tuple[int, str, str, Tree]] = []
@@ -163,11 +168,22 @@ def _wrong_uid(matched: Any, old: Tree, uid: str) -> str:
 def _patched(old: Tree, content_type: str, patch: Any) -> Tree:
     if content_type == "application/merge-patch+json":
         return _merged(old, patch)
+    if content_type == "application/apply-patch+yaml":
+        return _applied(old, patch)
     try:
         result: Tree = jsonpatch.apply_patch(old, patch)
     except jsonpatch.JsonPatchException as error:
         raise Answer(422, "Invalid", "the server rejected our request due to an error in our request") from error
     return result
+
+
+def _applied(old: Any, patch: Any) -> Any:
+    """As far as one owner adds fields: mappings are merged, and lists item by item by their names."""
+    if isinstance(old, list) and isinstance(patch, list):
+        return [_applied(item, next((new for new in patch if new["name"] == item["name"]), {})) for item in old]
+    if not isinstance(old, dict) or not isinstance(patch, dict):
+        return patch
+    return old | {key: _applied(old.get(key), value) for key, value in patch.items()}
 
 
 def _merged(old: Any, patch: Any) -> Any:

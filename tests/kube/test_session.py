@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from kubernetes.aio.config import incluster_config
 
 from gpusched.kube.credentials import load_configuration
 from gpusched.kube.errors import ConfigurationError, Response, StatusError, Unreachable, status_message
-from gpusched.kube.session import Session
+from gpusched.kube.session import Session, ahead
 from tests.fakes.apiserver import NODES, ApiServer
 from tests.fakes.follower import named
 from tests.kube.answering import TOKEN, Answering, kubeconfig, serving
@@ -264,3 +265,20 @@ async def test_session_that_is_not_open_is_a_bug(tmp_path: Path) -> None:
 )
 def test_status_message(body: bytes, message: str) -> None:
     assert status_message(502, body) == message
+
+
+@pytest.mark.parametrize(
+    ("date", "ahead_"),
+    [
+        ("Thu, 01 Jan 2026 00:00:00 GMT", 0),
+        ("Wed, 31 Dec 2025 23:59:58 GMT", 0),
+        ("Wed, 31 Dec 2025 23:50:00 GMT", 600),
+        ("Thu, 01 Jan 2026 01:00:00 GMT", -3600),
+        ("", 7),
+        ("yesterday", 7),
+    ],
+)
+def test_how_far_the_clock_is_ahead_of_the_servers(date: str, ahead_: int) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    assert ahead(date, now, timedelta(seconds=7)) == timedelta(seconds=ahead_)

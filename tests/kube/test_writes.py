@@ -1,5 +1,7 @@
 """Every write and every way in which it can end."""
 
+import asyncio
+
 import pytest
 
 from gpusched.core.read_pod import read_pod
@@ -206,3 +208,23 @@ async def test_gate_that_is_not_there_needs_no_request(server: ApiServer, sessio
 
     assert outcome == Outcome(Result.DONE)
     assert server.requests == []
+
+
+async def test_a_binding_bounds_the_work_of_the_api_server(server: ApiServer, session: Session) -> None:
+    await bind(session, waiting(server))
+
+    assert server.requests[-1] == ("POST", "/api/v1/namespaces/team-a/pods/p/binding", {"timeout": "5s"})
+
+
+async def test_a_binding_is_given_up_in_time_although_credentials_are_renewed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def slow(*_arguments: object, **_options: object) -> object:
+        await asyncio.Event().wait()
+        return None
+
+    monkeypatch.setattr(session, "request", slow)
+
+    outcome = await writes.bind(session, "team-a", "p", "uid-1", "n0", {}, 0.01)
+
+    assert outcome == Outcome(Result.UNKNOWN, "timed out")

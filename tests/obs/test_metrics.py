@@ -21,6 +21,10 @@ NAMES = {
     "gpusched_pods_woken_total",
     "gpusched_config_valid",
     "gpusched_certificate_not_after_seconds",
+    "gpusched_certificate_authority_not_after_seconds",
+    "gpusched_certificate_rotation_phase",
+    "gpusched_webhook_bundle_mismatches",
+    "gpusched_clock_ahead_seconds",
     "gpusched_internal_failures_total",
 }
 

@@ -9,6 +9,8 @@ from gpusched.core.pod import PodSpec
 from gpusched.core.pool import SHARED_KINDS, Sharing
 from gpusched.core.read_cluster import read_node
 from gpusched.core.read_pod import read_pod
+from gpusched.core.selector import all_match
+from gpusched.dialects.native_terms import native_terms
 from gpusched.native.affinity import node_affinity_reason
 from gpusched.placement.fit import static_reason
 from gpusched.placement.request import Request, request_of
@@ -77,6 +79,12 @@ def must_be_unshared(request: Request, cluster: Cluster) -> bool:
     return both and request.resolution.enforces(Group.SHARING)
 
 
+def stood_for(request: Request, node: Node, cluster: Cluster) -> bool:
+    """Whether the cloud's labels speak for the node, as they do until the device's own facts are known."""
+    terms = native_terms(request.resolution.constraints, cluster.facts.dialects)
+    return any(all_match(term, node.object.labels) for term in terms)
+
+
 @PROFILE
 @given(nodes(), policies(), pods())
 def test_affinity_accepts_a_node_exactly_if_the_rules_do(trees: list[Tree], policy: dict[str, str], tree: Tree) -> None:
@@ -94,7 +102,10 @@ def test_affinity_accepts_a_node_exactly_if_the_rules_do(trees: list[Tree], poli
             assert accepted, node
         if MIXED not in node.object.labels:
             # Whether the extender refuses for what is not lowered, such as GPUs being reconfigured, is not asked here.
-            assert accepted is not (excluded or breaks_rules(request, node)), node
+            broken = breaks_rules(request, node)
+            assert accepted or excluded or broken, node
+            assert not (accepted and excluded), node
+            assert not (accepted and broken) or stood_for(request, node, cluster), node
 
 
 @PROFILE
@@ -109,3 +120,20 @@ def test_affinity_accepts_the_template_of_every_node_that_the_rules_accept(
         node = cluster.nodes[seen.name].node
         if offers(request, node) and accepts(plain, seen) and not breaks_rules(request, node):
             assert accepts(lowered, seen), seen
+
+
+@PROFILE
+@given(nodes(TEMPLATES), policies(), pods())
+def test_a_template_that_is_accepted_still_is_once_it_is_a_node(
+    trees: list[Tree], policy: dict[str, str], tree: Tree
+) -> None:
+    """Else an autoscaler would buy one such node after the other."""
+    cluster = cluster_of([*trees, team(policy)])
+    _, lowered, request = admitted(tree, cluster)
+    # No cloud's label is asked whether a GPU is shared.
+    assume(not must_be_unshared(request, cluster))
+    for template in trees:
+        seen = read_node(template, [])
+        node = cluster.nodes[seen.name].node
+        if offers(request, node) and accepts(lowered, seen):
+            assert accepts(lowered, node.object), node

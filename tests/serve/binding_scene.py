@@ -15,7 +15,7 @@ from tests.build import Tree, pod
 from tests.fakes.binding_api import FakeBindingApi
 from tests.placement.scene import cluster_of
 
-TIMES = BindTimes(answer=0.05, request_limit=60.0)
+TIMES = BindTimes(answer=0.05, carried_out=60.0)
 
 
 def waiting(name: str = "p", gpus: int | str | None = 1, **extra: Any) -> Tree:

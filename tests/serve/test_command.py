@@ -38,7 +38,18 @@ def nowhere(directory: Path) -> str:
 
 
 def test_certificates_are_asked_for() -> None:
-    assert run("--role", "webhook") == (2, "error: --cert-dir is missing; without certificates use --self-signed\n")
+    assert run("--role", "webhook") == (
+        2,
+        "error: --cert-dir is missing; without certificates use --certs=secret or --self-signed\n",
+    )
+
+
+@pytest.mark.parametrize("other", ["--self-signed", "--cert-dir=."])
+def test_certificates_come_from_one_place(other: str) -> None:
+    assert run("--certs=secret", other) == (
+        2,
+        "error: --certs=secret needs neither --cert-dir nor --self-signed; leave these out\n",
+    )
 
 
 def test_every_error_of_the_configuration_is_told(tmp_path: Path) -> None:
@@ -100,10 +111,11 @@ def test_issued_certificates_are_complete_and_their_keys_private(tmp_path: Path)
     issue_serving_certificates(directory, "gpusched-system", datetime.now(UTC))
 
     files = {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
-    assert files == {
-        "tls.crt", "tls.key", "ca.crt", "extender/tls.crt", "extender/tls.key", "extender/ca.crt",
-        "extender/client.crt", "extender/client.key",
-    }  # fmt: skip
+    pairs = {"tls.crt", "tls.key", "ca.crt", "authority.crt", "authority.key"}
+    extender = pairs | {"next-authority.crt", "next-authority.key"}
+    scheduler = {"tls.crt", "tls.key", "ca.crt"}
+    assert files == pairs | {f"extender/{name}" for name in extender} | {f"scheduler/{name}" for name in scheduler}
+    assert (directory / "scheduler" / "ca.crt").read_bytes().count(b"BEGIN CERTIFICATE") == 2
     for path in directory.rglob("*.key"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -18,6 +18,8 @@ class Watched:
         self.output = io.StringIO()
         self.errors: Sequence[str] = ()
         self.file = ConfigFile(path, self._load, self.metrics, configure(stream=self.output))
+        self.told: list[Sequence[str]] = []
+        self.file.on_bad.append(self.told.append)
 
     def _load(self, path: Path) -> tuple[Config, Sequence[str]]:
         return Config(weight=int(path.read_text()) if path.exists() else 1), self.errors
@@ -63,10 +65,17 @@ def test_a_bad_file_is_reported_and_not_used(path: Path) -> None:
 
     assert (watched.file.changed(), watched.valid) == (None, 0)
     assert "must be a number" in watched.output.getvalue()
+    assert watched.told == [["config.yaml:1 weight: must be a number"]]
+    assert watched.file.lines() == [
+        "configuration: the former one, for the file has errors",
+        "  config.yaml:1 weight: must be a number",
+    ]
 
     watched.errors = ()
     _swap(path.parent, "third", "30")
     assert (watched.file.changed(), watched.valid) == (Config(weight=30), 1)
+    assert watched.file.lines() == [f"configuration: as in {path}"]
+    assert len(watched.told) == 1
 
 
 def test_a_file_that_vanishes_and_comes_back(path: Path) -> None:

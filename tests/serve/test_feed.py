@@ -102,3 +102,15 @@ def test_what_may_make_room_is_told() -> None:
     feed.apply(Replace(Kind.POD, ()))
 
     assert told == [1, 6, 8, 9, 10]
+
+
+def test_a_namespace_that_is_gone_takes_its_series_along() -> None:
+    told = Told()
+    for name in ("team-a", "team-b"):
+        told.metrics.admission_refusals.labels(name, "gpu-policy-family", "audit").inc()
+    told.apply(PLAIN)
+    told.apply(Gone(Kind.NAMESPACE, "team-a"))
+
+    text = told.metrics.render().decode()
+    assert 'namespace="team-b"' in text
+    assert 'namespace="team-a"' not in text

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from certs.issue import KeyPair, issue_ca, issue_leaf
 from gpusched.obs.logging import configure
+from gpusched.serve.certificates_files import FollowedFiles, certificate_files
 from gpusched.serve.server import Listener, Servers, open_socket
-from gpusched.serve.tls import LiveContext, certificate_files
+from gpusched.serve.tls import LiveContext
 from tests.fakes.http import Connection, connected, post, serving
 from webhook.edge import Edge, add_post, bare_application, json_response
 
@@ -30,11 +31,13 @@ def write(directory: Path, authority: KeyPair, *, clients: KeyPair | None = None
         (directory / "ca.crt").write_bytes(clients.certificate)
 
 
-def live(directory: Path, *, clients: bool = False, expiry: list[float] | None = None) -> LiveContext:
-    ends = [] if expiry is None else expiry
-    return LiveContext(
-        "webhook", certificate_files(directory, clients=clients), configure(stream=io.StringIO()), ends.append
-    )
+class Live(LiveContext):
+    """A context that follows the files of a directory."""
+
+    def __init__(self, directory: Path, *, clients: bool = False, expiry: list[float] | None = None) -> None:
+        super().__init__(([] if expiry is None else expiry).append)
+        files = certificate_files(directory, clients=clients)
+        self.look = FollowedFiles("webhook", files, self, configure(stream=io.StringIO())).look
 
 
 def trusting(*authorities: KeyPair, directory: Path | None = None, client: KeyPair | None = None) -> ssl.SSLContext:
@@ -68,7 +71,7 @@ async def test_a_new_certificate_is_served_without_cutting_connections(tmp_path:
     old, new = issue_ca("old", NOW, YEAR), issue_ca("new", NOW, YEAR)
     ends: list[float] = []
     write(tmp_path, old)
-    context = live(tmp_path, expiry=ends)
+    context = Live(tmp_path, expiry=ends)
     async with serving(echo(), context.context) as port:  # type: ignore[arg-type]
         async with connected(port, trusting(old)) as standing:
             assert await works(standing)
@@ -86,7 +89,7 @@ async def test_a_new_certificate_is_served_without_cutting_connections(tmp_path:
 async def test_a_pair_that_does_not_match_is_not_taken(tmp_path: Path) -> None:
     authority = issue_ca("ca", NOW, YEAR)
     write(tmp_path, authority)
-    context = live(tmp_path)
+    context = Live(tmp_path)
     (tmp_path / "tls.key").write_bytes(issue_leaf(authority, ["localhost"], NOW, YEAR).key)
     context.look()
     async with serving(echo(), context.context) as port, connected(port, trusting(authority)) as connection:  # type: ignore[arg-type]
@@ -106,28 +109,33 @@ def test_certificates_that_cannot_be_used_show_at_the_start(tmp_path: Path, text
         (tmp_path / "tls.crt").write_bytes(text)
 
     with pytest.raises((OSError, ValueError)):
-        live(tmp_path)
+        Live(tmp_path)
 
 
 async def test_clients_need_a_certificate_where_it_is_asked(tmp_path: Path) -> None:
     authority, clients = issue_ca("ca", NOW, YEAR), issue_ca("clients", NOW, YEAR)
     write(tmp_path, authority, clients=clients)
     known = issue_leaf(clients, ["scheduler"], NOW, YEAR, client=True)
-    context = live(tmp_path, clients=True)
+    context = Live(tmp_path, clients=True)
     async with serving(echo(), context.context) as port:  # type: ignore[arg-type]
         async with connected(port, trusting(authority, directory=tmp_path, client=known)) as connection:
             assert await works(connection)
         stranger = issue_leaf(authority, ["scheduler"], NOW, YEAR, client=True)
         for client in (None, stranger):
-            with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
-                async with connected(port, trusting(authority, directory=tmp_path, client=client)) as connection:
-                    await works(connection)
+            await refused(port, trusting(authority, directory=tmp_path, client=client))
+
+
+async def refused(port: int, tls: ssl.SSLContext) -> None:
+    with pytest.raises((ssl.SSLError, ConnectionError, asyncio.IncompleteReadError)):
+        async with connected(port, tls) as connection:
+            await works(connection)
 
 
 def test_old_protocols_and_weak_suites_are_not_offered(tmp_path: Path) -> None:
     write(tmp_path, issue_ca("ca", NOW, YEAR))
-    context = live(tmp_path).context
+    context = Live(tmp_path).context.current
 
+    assert context is not None
     names = [suite["name"] for suite in context.get_ciphers() if suite["protocol"] == "TLSv1.2"]
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert names

@@ -1,0 +1,116 @@
+"""gpusched may do what it does, and no more: the audit log of a run that uses everything, against the manifest."""
+
+import json
+
+import pytest
+
+from gpusched.local.credentials import IDENTITIES
+from gpusched.local.installed import documents
+from gpusched.local.options import Options
+from gpusched.local.replicas import Replicas
+from tests.build import h100_node, pod, t4_node
+from tests.cli.commands import run
+from tests.e2e.extender_client import SecondScheduler
+from tests.e2e.scheduling import annotate_namespace, bound_node, create, delete, refusal
+from tests.e2e.seen import nodes_seen, policy
+from tests.manifests.overlays import MANIFESTS
+
+Right = tuple[str, str, str]
+USER = IDENTITIES["gpusched"].user
+#: What is told to people is a matter of its own.
+TOLD = "events"
+
+
+def audit_policy():
+    """Everything that gpusched asks for, reads too, and what others do not at all."""
+    return {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "rules": [{"level": "Metadata", "users": [USER], "omitStages": ["RequestReceived"]}, {"level": "None"}],
+    }
+
+
+def allowed() -> set[Right]:
+    """Group, resource and verb of every rule; those of named objects too."""
+    return {
+        (group, resource, verb)
+        for tree in documents(MANIFESTS / "base" / "rbac.yaml")
+        if tree["kind"] in {"ClusterRole", "Role"} and tree["metadata"]["name"] == "gpusched"
+        for rule in tree["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def right(entry) -> Right:
+    about = entry["objectRef"]
+    resource = "/".join(filter(None, [about["resource"], about.get("subresource")]))
+    return about.get("apiGroup", ""), resource, entry["verb"]
+
+
+@pytest.fixture(scope="module")
+def control_plane_options(tmp_path_factory):
+    path = tmp_path_factory.mktemp("audit") / "policy.json"
+    path.write_text(json.dumps(audit_policy()), encoding="utf-8")
+    return Options(audit=True, arguments={"kube-apiserver": (f"--audit-policy-file={path}",)})
+
+
+@pytest.fixture
+def entries(control_plane):
+    """The audit log from where the test begins."""
+    log = control_plane.logs / "audit.log"
+    start = len(log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
+
+    def read():
+        lines = log.read_text(encoding="utf-8").splitlines()[start:]
+        return [entry for line in lines if "objectRef" in (entry := json.loads(line))]
+
+    return read
+
+
+@pytest.fixture
+def cluster_policies(control_plane):
+    """The kind that comes with the GPU Operator; without it there is nothing to watch."""
+    names = {"kind": "ClusterPolicy", "plural": "clusterpolicies", "singular": "clusterpolicy"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "clusterpolicies.nvidia.com"},
+        "spec": {"group": "nvidia.com", "scope": "Cluster", "names": names, "versions": [version]},
+    }
+    control_plane.apply([definition])
+
+
+def test_every_right_is_used_and_none_is_missing(control_plane, cluster_policies, entries, fake_nodes, namespace):
+    fake_nodes([t4_node("rb-t4", gpus=2), h100_node("rb-h100", gpus=1)])
+    with Replicas(control_plane) as installed:
+        nodes_seen(control_plane, "rb-t4", "rb-h100")
+        policy(control_plane, namespace, quota="turing=1")
+        turing = {"gpusched.io/families": "turing"}
+        create(control_plane, pod("first", namespace, annotations=turing))
+        bound_node(control_plane, namespace, "first")
+        create(control_plane, pod("gated", namespace, annotations=turing))
+        delete(control_plane, namespace, "first")
+        bound_node(control_plane, namespace, "gated")
+
+        # A pod that only the extender refuses is woken by its namespace's policy.
+        annotate_namespace(control_plane, namespace, quota=None)
+        large = {"gpusched.io/gpu-memory": "200Gi", "gpusched.io/families": "hopper"}
+        create(control_plane, pod("waits", namespace, annotations=large))
+        refusal(control_plane, namespace, "waits")
+        annotate_namespace(control_plane, namespace, placement="spread")
+
+        # A pod that asks for no GPU is not among those that are followed.
+        tree = create(control_plane, pod("other", namespace, gpus=None, schedulerName="other"))
+        assert SecondScheduler(installed).bind(tree, "rb-h100") == ""
+
+        ran = run("certs", "rotate", "--kubeconfig", control_plane.kubeconfig())
+        assert (ran.code, ran.err) == (0, "")
+    found = entries()
+    assert [right(entry) for entry in found if entry["responseStatus"]["code"] == 403] == []
+    used = {right(entry) for entry in found}
+    assert {each for each in allowed() - used if each[1] != TOLD} == set()
+    assert used - allowed() == set()
