@@ -115,6 +115,7 @@ def _decision(verb: str, request: AdmissionRequest, tree: object, admission: Adm
         code=str(admission.code or "allowed"),
         kind=request.kind.kind,
         findings=tuple(findings),
+        message=admission.message,
     )
 
 

@@ -85,7 +85,7 @@ class Installed:
 
     @property
     def admin_url(self) -> str:
-        """URL of health, readiness and metrics."""
+        """URL of the page, health, readiness and metrics."""
         return f"http://{LOOPBACK}:{self._admin_port}"
 
     @property
@@ -186,6 +186,7 @@ class Installed:
             "--host", LOOPBACK,
             *(word for name, port in ports.items() for word in (f"--{name}-port", str(port))),
             "--drain-seconds", "0.5",
+            "--admin-access", "open",
             *self._arguments,
         ]  # fmt: skip
 

@@ -17,6 +17,13 @@ class Role(StrEnum):
     EXTENDER = "extender"
 
 
+class AdminAccess(StrEnum):
+    """Who may read the page: who has a token of the cluster, or also whoever is on this machine."""
+
+    TOKEN = "token"  # noqa: S105 - a name
+    OPEN = "open"
+
+
 LEASE: Final = "gpusched"
 LOOPBACK: Final = "127.0.0.1"
 
@@ -37,6 +44,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     webhook_port: int = 8443
     extender_port: int = 8444
     admin_port: int = 8080
+    admin_access: AdminAccess = AdminAccess.TOKEN
     webhook_certificates: Path | None = None
     extender_certificates: Path | None = None
     namespace: str = "gpusched-system"

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from gpusched.kube.objects import reflectors
 from gpusched.kube.session import Session
 from gpusched.obs.decisions import DecisionLog
+from gpusched.obs.inventory import Inventory
 from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
 from gpusched.policy.model import Config
@@ -29,6 +30,7 @@ from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.options import LOOPBACK, Options
 from gpusched.serve.server import Listener, Servers, open_socket
 from gpusched.serve.tls import LiveContext, certificate_files
+from gpusched.serve.view_role import view_endpoints
 from gpusched.serve.wake import Waker
 from gpusched.state.events import Kind
 from gpusched.wire.decision import Observer
@@ -135,7 +137,8 @@ class Service:
         feed.on_policy.append(waker.touch)
         extender = ExtenderRole(around, waker) if options.extender else None
         readiness = Readiness(lambda: self._closed(following), lambda: self._details(following, extender))
-        apps = {"admin": admin_app.create_app(readiness, metrics)}
+        endpoints = view_endpoints(around, readiness, self.cluster)
+        apps = {"admin": admin_app.create_app(readiness, metrics, Inventory(self.cluster), endpoints)}
         if options.webhook:
             apps["webhook"] = self._webhook(self._edge(readiness, lambda: self._closed(following)))
         if extender is not None:

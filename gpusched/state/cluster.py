@@ -86,6 +86,13 @@ class Cluster:
                     self._upsert(seen)
         self.generation += 1
 
+    def take_node(self, node: Node) -> None:
+        """Take in a node whose inventory another state has made already."""
+        self._objects[Kind.NODE][node.name] = node.object
+        self._enter(node)
+        self._forget_derived()
+        self.generation += 1
+
     def reserve(self, node_name: str, key: str, holder: Holder) -> None:
         """Promise slots of a node to a pod that is being bound. Idempotent."""
         self.books.reserve(node_name, key, holder)
@@ -125,6 +132,10 @@ class Cluster:
     def namespaces(self) -> Iterable[str]:
         """Names of the Namespaces that were seen."""
         return self._objects[Kind.NAMESPACE].keys()
+
+    def seen(self, kind: Kind) -> Mapping[str, Seen]:
+        """Objects of a kind as they were last seen, by key; pods are in `pods`."""
+        return self._objects[kind]
 
     def namespace_object(self, name: str) -> NamespaceObject | None:
         """The Namespace as it was last seen."""
@@ -246,14 +257,15 @@ class Cluster:
     def _set_node(self, seen: NodeObject) -> None:
         dra = served_resources(seen.name, self._device_classes(), self._slices())
         node = inventory(seen, self.resources, dra)
-        if self._label_nodes:
-            node = _labelled(node)
+        self._enter(_labelled(node) if self._label_nodes else node)
+
+    def _enter(self, node: Node) -> None:
         identity = (tuple(pool_kind(pool) for pool in node.pools), node.dialects, node.dra_resources)
         kind = self._kind_of(identity)
-        state = self.nodes.get(seen.name)
+        state = self.nodes.get(node.name)
         if state is None:
-            state = self.nodes[seen.name] = NodeState(node, kind)
-            self.books.settle(seen.name)
+            state = self.nodes[node.name] = NodeState(node, kind)
+            self.books.settle(node.name)
         state.set_node(node, kind)
 
     def _kind_of(self, identity: object) -> int:

@@ -113,6 +113,16 @@ class PodBooks:
         """The node that a pod is bound to or was promised."""
         return self._node_of.get(key)
 
+    @property
+    def namespaces(self) -> Iterable[str]:
+        """Names of the namespaces with GPU pods."""
+        return self._by_namespace.keys()
+
+    @property
+    def reserved(self) -> Mapping[str, Holder]:
+        """Promises to pods that were not seen on a node yet, by key."""
+        return self._reserved
+
     def settle(self, node_name: str) -> None:
         """Give a node that was just seen the holders that were known before it."""
         state = self._cluster.nodes[node_name]
