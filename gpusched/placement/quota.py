@@ -4,7 +4,8 @@ Namespaces do not wait for each other. Within one, a pod that has to wait holds 
 the same families, so that small pods cannot starve a large one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -51,19 +52,22 @@ def liftable(cluster: Cluster) -> list[str]:
 
 def position(uid: str, cluster: Cluster) -> Place | None:
     """Where the pod of this key stands in the line, None when it is not gated."""
+    return next((place for record, place in places(cluster) if record.key == uid), None)
+
+
+def places(cluster: Cluster) -> Iterator[tuple[PodRecord, Place]]:
+    """Every gated pod with its place, one after the other, so that a caller may pause while he walks a long line."""
     options = _Options(cluster)
-    line = cluster.gated()
-    requests = [request_of(record.pod, cluster) for record in line]
-    own = next((request for request in requests if request.uid == uid), None)
-    if own is None:
-        return None
-    wanted = _families(options.of(own))
-    place = 1
-    for request in requests:
-        if request.uid == uid:
-            break
-        place += request.namespace == own.namespace and _compete(_families(options.of(request)), wanted)
-    return Place(place=place, holders=_holders(own.namespace, wanted, cluster))
+    ahead: dict[str, Counter[frozenset[str] | None]] = {}
+    holders: dict[tuple[str, frozenset[str] | None], tuple[str, ...]] = {}
+    for record in cluster.gated():
+        namespace, wanted = record.pod.namespace, _families(options.of(request_of(record.pod, cluster)))
+        before = ahead.setdefault(namespace, Counter())
+        place = 1 + sum(count for families, count in before.items() if _compete(families, wanted))
+        before[wanted] += 1
+        if (namespace, wanted) not in holders:
+            holders[namespace, wanted] = _holders(namespace, wanted, cluster)
+        yield record, Place(place=place, holders=holders[namespace, wanted])
 
 
 class _Options:
@@ -206,10 +210,12 @@ def _compete(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
 
 def _holders(namespace: str, wanted: frozenset[str] | None, cluster: Cluster) -> tuple[str, ...]:
     names: set[str] = set()
-    for state in cluster.nodes.values():
-        families: Mapping[str, str | None] = {pool.resource: pool.family for pool in state.node.pools}
-        for holder in state.holders.values():
-            used = [families.get(resource) for resource in holder.slots]
-            if holder.namespace == namespace and (wanted is None or any(family in wanted for family in used)):
-                names.add(holder.name)
+    for key in cluster.books.of_namespace(namespace):
+        state = cluster.nodes.get(cluster.node_of(key) or "")
+        if state is None:
+            continue
+        holder = state.holders[key]
+        pools = [state.node.pool(resource) for resource in holder.slots]
+        if wanted is None or any(pool is not None and pool.family in wanted for pool in pools):
+            names.add(holder.name)
     return tuple(sorted(names))
