@@ -5,7 +5,7 @@ the same families, so that small pods cannot starve a large one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -32,11 +32,12 @@ class Place(msgspec.Struct, frozen=True):
     holders: tuple[str, ...]
 
 
-def liftable(cluster: Cluster) -> list[str]:
+def liftable(cluster: Cluster, young: Collection[str] = ()) -> list[str]:
     """Keys of the gated pods whose gate may go now, in order: highest priority first, then oldest.
 
-    Pods of one owner go together or not at all, unless the quota could never take them all; then as many as fit.
-    A pod larger than the quota never goes and holds nobody back. Where no quota holds any more every pod goes.
+    Pods of one owner go together or not at all, unless the quota could never take them all; then as many as fit. As
+    long as one of them is `young`, by its key, more are expected, and they wait. A pod larger than the quota never goes
+    and holds nobody back. Where no quota holds any more every pod goes.
     """
     options = _Options(cluster)
     namespaces: dict[str, _Namespace] = {}
@@ -46,7 +47,10 @@ def liftable(cluster: Cluster) -> list[str]:
         name = requests[0].namespace
         if name not in namespaces:
             namespaces[name] = _Namespace(ledger_of(cluster.quota_use(name)), options)
-        lifted += namespaces[name].lift(requests)
+        if _together(group[0]) and any(record.key in young for record in group):
+            namespaces[name].hold(requests)
+        else:
+            lifted += namespaces[name].lift(requests)
     return lifted
 
 
@@ -98,7 +102,7 @@ class _Namespace:
 
     def lift(self, group: Sequence[Request]) -> list[str]:
         """Keys of the pods of a group that may go; what has to wait holds back later pods."""
-        hopeful = [request for request in group if self._fits(Ledger(), [request]) is not None]
+        hopeful = self._hopeful(group)
         if not any(self._held_back(request) for request in hopeful):
             after = self._fits(self._ledger, hopeful)
             if after is not None:
@@ -106,8 +110,16 @@ class _Namespace:
                 return [request.uid for request in hopeful]
             if self._fits(Ledger(), hopeful) is None or len(hopeful) < len(group):
                 return self._lift_singly(hopeful)
-        self._awaited |= {_families(self._options.of(request)) for request in hopeful}
+        self.hold(hopeful)
         return []
+
+    def hold(self, group: Sequence[Request]) -> None:
+        """Let a group wait; it holds back later pods."""
+        self._awaited |= {_families(self._options.of(request)) for request in self._hopeful(group)}
+
+    def _hopeful(self, group: Sequence[Request]) -> list[Request]:
+        """Those that the quota could ever take."""
+        return [request for request in group if self._fits(Ledger(), [request]) is not None]
 
     def _lift_singly(self, group: Sequence[Request]) -> list[str]:
         lifted = []
@@ -160,12 +172,16 @@ def _groups(line: Sequence[PodRecord]) -> list[list[PodRecord]]:
     groups: dict[tuple[str, ...], list[PodRecord]] = {}
     for record in line:
         owner = record.pod.owner
-        if owner is None or owner.kind in _SINGLE_OWNERS:
-            key: tuple[str, ...] = (record.key,)
-        else:
+        key: tuple[str, ...] = (record.key,)
+        if owner is not None and _together(record):
             key = (record.pod.namespace, owner.kind, owner.name, owner.uid)
         groups.setdefault(key, []).append(record)
     return list(groups.values())
+
+
+def _together(record: PodRecord) -> bool:
+    """Whether the pod leaves together with others of its owner."""
+    return record.pod.owner is not None and record.pod.owner.kind not in _SINGLE_OWNERS
 
 
 def _kinds_of_nodes(cluster: Cluster) -> list[Node]:

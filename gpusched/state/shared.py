@@ -23,8 +23,12 @@ class SharedValues:
         """The value, or one equal to it that is held already."""
         if len(self._kept) >= _MOST:
             self._kept.clear()
-        kept = self._kept.setdefault((type(value), _encode(value)), value)
-        return cast("_Value", kept)
+        try:
+            key = (type(value), _encode(value))
+        except OverflowError:
+            # An integer beyond 64 bits, which only a file can hold.
+            return value
+        return cast("_Value", self._kept.setdefault(key, value))
 
     def pod(self, pod: Pod) -> Pod:
         """The pod with all parts shared that other pods may have too."""
