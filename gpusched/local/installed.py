@@ -15,6 +15,7 @@ from gpusched.core.resources import GpuResources
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.credentials import write_private
 from gpusched.local.ports import LOOPBACK, free_ports
+from gpusched.local.second_scheduler import SECOND, start_second_scheduler
 from gpusched.policy.config import parse_config
 from gpusched.wire.scheduler_config import Endpoint, extender_stanza, managed_resources, scheduler_config
 
@@ -41,7 +42,8 @@ class Installed:
     """gpusched installed and running, as a context manager over a control plane that is entered already.
 
     `config` is a gpusched configuration as a tree. `arguments` go to `gpusched serve` as they are. With
-    `extender=False` kube-scheduler is left without the extender.
+    `extender=False` kube-scheduler is left without the extender. Where the configuration has a secondScheduler, that
+    one runs beside kube-scheduler and has the extender; the control plane must have its identity.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Installed:
         self._config: _Tree = {"apiVersion": "gpusched.io/v1alpha1", "kind": "Config", **(config or {})}
         self._arguments = list(arguments)
         self._extender = extender
+        self._second = bool(self._config.get("secondScheduler"))
         self._webhook_port, self._extender_port, self._admin_port = free_ports(3)
         self._folder = plane.folder / f"gpusched-{self._admin_port}"
 
@@ -68,14 +71,19 @@ class Installed:
         self.start()
         self._plane.apply(self.webhooks())
         self._plane.apply(documents(base / "policy.yaml"))
-        if self._extender:
+        if self._extender and self._second:
+            self._plane.apply(documents(base.parent / "second-scheduler" / "rbac.yaml"))
+            start_second_scheduler(self._plane, self.scheduler_configuration())
+        elif self._extender:
             self._plane.restart_scheduler(self.scheduler_configuration())
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._extender:
+        if self._extender and self._second:
+            self._plane.stop(SECOND)
+        elif self._extender:
             self._plane.restart_scheduler()
         for tree in [*self.webhooks(), *documents(manifests_folder() / "base" / "policy.yaml")]:
             plural = f"{str(tree['kind']).lower()}s".replace("policys", "policies")
@@ -173,7 +181,7 @@ class Installed:
             "keyFile": str(directory / "client.key"),
             "caFile": str(directory / "ca.crt"),
         }
-        return scheduler_config(stanza)
+        return scheduler_config(stanza, config.second_scheduler)
 
     def _command(self) -> list[str]:
         ports = {"webhook": self._webhook_port, "extender": self._extender_port, "admin": self._admin_port}

@@ -5,26 +5,28 @@ import time
 
 import msgspec
 
+from gpusched.kube.events import Recorder
 from gpusched.kube.session import Session
 from gpusched.obs.decisions import DecisionLog
 from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
+from gpusched.serve.announcer import Announcer
 from gpusched.serve.api import ServiceApi
 from gpusched.serve.binding import Binder, BindTimes
+from gpusched.serve.extender_answers import extender_answers
 from gpusched.serve.extender_app import ExtenderAnswers
 from gpusched.serve.feed import Feed
 from gpusched.serve.following import Following
 from gpusched.serve.gates import Gates
 from gpusched.serve.labeller import Labeller
-from gpusched.serve.leadership import Leadership, RememberingElection
+from gpusched.serve.leadership import Duty, Leadership, RememberingElection
 from gpusched.serve.options import LEASE, Options
 from gpusched.serve.overtaken import Overtaken
-from gpusched.serve.retries import Retries
+from gpusched.serve.pending import Pending
+from gpusched.serve.told import Told
 from gpusched.serve.wake import Waker
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import Kind
-from gpusched.wire.answers import answer_filter, answer_preempt, answer_prioritize
-from gpusched.wire.decision import Decision, Observer
 
 #: The part of kube-scheduler's httpTimeout after which a bind is answered even if its outcome is not known.
 _ANSWER_SHARE = 0.8
@@ -80,7 +82,7 @@ class ExtenderRole:
         self.leadership = Leadership(
             lambda: not options.leader_elect or self._election.leading,
             self._relist,
-            (self._labeller.run, self._gates.run, waker.run, self.binder.settle_forever),
+            (self._labeller.run, self._gates.run, waker.run, self.binder.settle_forever, *_announcing(around)),
             metrics,
             log,
             options.request_limit,
@@ -108,22 +110,7 @@ class ExtenderRole:
 
     def answers(self) -> ExtenderAnswers:
         """The four answers, watched by logs and metrics."""
-        cluster, retries, watched = self._around.cluster, Retries(), self._around.decisions.watched
-
-        def filter_(body: bytes, observe: Observer) -> bytes:
-            def both(decision: Decision) -> None:
-                self._overtaken.asked(decision)
-                observe(decision)
-
-            retry = cluster.config.candidates > 0 and retries.again(body)
-            return answer_filter(body, cluster, retry=retry, observe=both)
-
-        return ExtenderAnswers(
-            filter=watched(filter_),
-            prioritize=watched(lambda body, observe: answer_prioritize(body, cluster, observe=observe)),
-            preempt=watched(lambda body, observe: answer_preempt(body, cluster, observe=observe)),
-            bind=self.binder.answer,
-        )
+        return extender_answers(self._around.cluster, self._around.decisions, self._overtaken, self.binder.answer)
 
     def _stop(self) -> None:
         # Whoever holds the Lease next is seen; if it is this process again, it knows its own bindings.
@@ -137,3 +124,19 @@ class ExtenderRole:
     async def _label(self, leading: bool) -> str | None:
         options = self._around.options
         return await self._around.api.label_leader(options.namespace, options.pod_name, leading=leading)
+
+
+def _announcing(around: Surroundings) -> tuple[Duty, Duty]:
+    """What finds out what there is to tell, and what writes it."""
+    recorder = Recorder(around.session, around.options.identity, on_drop=around.metrics.events_dropped.inc)
+    told = Told(recorder.record, lambda: recorder.full, time.monotonic)
+    pending = Pending(around.cluster, around.api.get_pod, around.api.pods_on, told, time.monotonic)
+
+    def failed() -> None:
+        around.metrics.failures.labels("events").inc()
+        around.log.exception("events could not be found out")  # noqa: LOG004 - called while it is handled
+
+    def trusted() -> bool:
+        return around.following.closed() is None
+
+    return Announcer(around.cluster, pending, told, trusted, time.monotonic, failed).run, recorder.run

@@ -93,6 +93,8 @@ class Service:
 
         """
         options = self.options
+        # Modules and what they hold stay, and walking them is most of what a full collection takes.
+        gc.freeze()
         with contextlib.ExitStack() as stack:
             gates = self._gates(stack)
             session = await Session.open(options.kubeconfig, options.context, in_cluster=options.in_cluster)

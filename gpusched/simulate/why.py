@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission
+from gpusched.core.constraints import Constraints
 from gpusched.core.demand import demand, mentions_gpu
 from gpusched.core.fingerprint import fingerprint
 from gpusched.core.names import LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION, QUOTA_GATE
@@ -231,10 +232,12 @@ def _with(
 
 def _outdated(pod: Pod, candidate: Candidate) -> str:
     """Affinity stays as it was lowered: a policy that has changed since does not reach the pod."""
-    lowered = pod.annotations.get(POLICY_HASH_ANNOTATION)
-    if candidate.request is None or lowered is None:
-        return ""
-    if lowered == fingerprint(candidate.request.resolution.constraints):
+    return "" if candidate.request is None else outdated(pod, candidate.request.resolution.constraints)
+
+
+def outdated(pod: Pod, constraints: Constraints) -> str:
+    """What to do about a pod that was lowered under other constraints than those of today; empty when it was not."""
+    if pod.annotations.get(POLICY_HASH_ANNOTATION) in {None, fingerprint(constraints)}:
         return ""
     rules = pod.annotations.get(LOWERED_ANNOTATION, "")
     return f"it was created under an older policy ({rules}): recreate it, so that the policy of today holds"

@@ -63,7 +63,7 @@ def steps(block: Block) -> list[Step]:
         if line.startswith("$ "):
             command = line[2:]
             while command.endswith("\\\n"):
-                command = command[:-2] + next(lines)
+                command = command[:-2] + "\n" + next(lines)
             found.append(Step(command.rstrip("\n"), ""))
         else:
             assert found, f"{block.name}: output without a command"
