@@ -34,10 +34,10 @@ lint: dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The end-to-end tests are one group: they run one after the other, beside all others.
 test: lint
-	$(BIN)/pytest -n 2 --ignore tests/e2e
+	$(BIN)/pytest -n 2 --dist loadgroup
 
-# Against real Kubernetes binaries, which the first run builds; some eight minutes after that.
 e2e: dev
 	GPUSCHED_E2E=require $(BIN)/pytest tests/e2e
 

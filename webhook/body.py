@@ -59,6 +59,9 @@ def _too_large(size: int, *, close: bool) -> Rejected:
 
 
 def _wrong_type(request: Request) -> Rejected | None:
+    headers: dict[bytes, bytes] = dict(request.scope["headers"])
+    if headers.get(b"content-type") == b"application/json" and b"content-encoding" not in headers:
+        return None
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         return Rejected(415, f"Content-Type must be application/json, not {media_type[:80] or 'missing'}", close=True)

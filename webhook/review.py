@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission, Context
-from gpusched.admission.judge_namespace import judge_namespace
+from gpusched.admission.judge_namespace import Written, judge_namespace
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.admission.judge_workload import Judge, judge_workload, merged
 from gpusched.admission.messages import fit, one_line
@@ -115,6 +115,7 @@ def _decision(verb: str, request: AdmissionRequest, tree: object, admission: Adm
         code=str(admission.code or "allowed"),
         kind=request.kind.kind,
         findings=tuple(findings),
+        message=admission.message,
     )
 
 
@@ -155,10 +156,12 @@ def _judge(request: AdmissionRequest, tree: object, old: object, cluster: Cluste
 
 def _judge_namespace(tree: Mapping[str, object], before: Mapping[str, object] | None) -> Admission:
     metadata = Field(tree).get("metadata")
-    old = Field(before).get("metadata").get("annotations").strings() if before is not None else None
-    return judge_namespace(
-        metadata.get("annotations").strings(), old, deleting=metadata.get("deletionTimestamp").present
-    )
+    old = _written(Field(before).get("metadata")) if before is not None else None
+    return judge_namespace(_written(metadata), old, deleting=metadata.get("deletionTimestamp").present)
+
+
+def _written(metadata: Field) -> Written:
+    return Written(metadata.get("annotations").strings(), metadata.get("labels").strings())
 
 
 def _judge_pod(tree: Mapping[str, object], request: AdmissionRequest, cluster: Cluster) -> Admission:

@@ -50,7 +50,8 @@ def judge_pod(pod: Pod, raw_tree: object, demand: Demand, ctx: Context) -> Admis
 
     `raw_tree` is the object as sent, which the patch is for. Pods that name neither a GPU nor a gpusched annotation,
     mirror pods and pods of exempt namespaces are allowed as they are, but for what the API server itself would refuse
-    in the latter two. Updates of pods change nothing that is judged here.
+    in the latter two; of the former, a namespace may have those that could see GPUs looked at. Updates of pods change
+    nothing that is judged here.
     """
     if ctx.operation == "UPDATE" and not ctx.template:
         return Admission()
@@ -60,7 +61,7 @@ def judge_pod(pod: Pod, raw_tree: object, demand: Demand, ctx: Context) -> Admis
     refusals, warnings, audit = _sorted(found, ctx)
     if refusals:
         return Admission(allowed=False, refusals=refusals, warnings=warnings, audit=audit)
-    if ctx.template or _left_alone(pod, ctx) or not (_concerned(pod, ctx) or ctx.resolution.visible_devices == "void"):
+    if ctx.template or _left_alone(pod, ctx) or not (_concerned(pod, ctx) or ctx.resolution.gpu_less_pods):
         return Admission(warnings=warnings, audit=audit)
     patch, told, noted = patch_for(pod, raw_tree, demand, ctx)
     return Admission(warnings=(*warnings, *told), audit=joined((*audit, *noted)), patch=patch)
@@ -69,7 +70,9 @@ def judge_pod(pod: Pod, raw_tree: object, demand: Demand, ctx: Context) -> Admis
 def _rules(pod: Pod, ctx: Context) -> tuple[Rule, ...]:
     if _left_alone(pod, ctx):
         return () if ctx.webhook else (gpu_amounts, gpu_resource_names)
-    return RULES if _concerned(pod, ctx) else (visible_devices,)
+    if _concerned(pod, ctx):
+        return RULES
+    return (visible_devices,) if ctx.resolution.gpu_less_pods else ()
 
 
 def _left_alone(pod: Pod, ctx: Context) -> bool:

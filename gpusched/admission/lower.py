@@ -13,6 +13,7 @@ import msgspec
 
 from gpusched.admission.admission import Context
 from gpusched.admission.patch import PatchBuilder, Steps
+from gpusched.admission.scheduler_name import calls_gpusched
 from gpusched.core.catalogue import PRODUCTS
 from gpusched.core.constraints import Constraints
 from gpusched.core.demand import Demand
@@ -33,7 +34,6 @@ Term = tuple[Requirement, ...]
 _REQUIRED: Final[Steps] = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _TERMS: Final[Steps] = (*_REQUIRED, "nodeSelectorTerms")
 _MIXED: Final = Requirement(f"{PREFIX}mixed", Operator.IN, ("true",))
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 class Lowered(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ def _exempt(pod: Pod, ctx: Context) -> str:
         return "a DaemonSet's pods are tied to their nodes"
     if pod.spec.node_name:
         return "spec.nodeName skips the scheduler"
-    if pod.spec.scheduler_name not in ("", _DEFAULT_SCHEDULER):
+    if not calls_gpusched(pod.spec.scheduler_name, ctx.config):
         return f"scheduler {pod.spec.scheduler_name} has rules of its own"
     return ""
 

@@ -13,7 +13,9 @@ _LISTED: Final = 4
 
 def one_line(text: str) -> str:
     """The text without control characters: the API server drops a warning that has a newline."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(text.split())
 
 
 def quoted(value: str, limit: int = _QUOTE_LIMIT) -> str:

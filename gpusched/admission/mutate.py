@@ -11,6 +11,7 @@ from gpusched.admission.mps import limit_memory
 from gpusched.admission.patch import PatchBuilder
 from gpusched.admission.rules.objection import Objection, Outcome
 from gpusched.admission.runtime_class import choose, set_class
+from gpusched.admission.scheduler_name import set_scheduler
 from gpusched.admission.tolerations import add_tolerations
 from gpusched.admission.visible_devices import hide_devices
 from gpusched.core.codes import Code, Finding
@@ -61,6 +62,7 @@ def _gpu_pod(builder: PatchBuilder, pod: Pod, demand: Demand, ctx: Context) -> M
         warnings += [choice.warning] if choice.warning is not None else []
     if mode in _HELPING:
         add_tolerations(builder, pod, demand.slots, ctx)
+    set_scheduler(builder, pod, ctx)
     lowered = lower(builder, pod, demand, ctx)
     audit.append(("lowered", lowered.text or f"nothing: {lowered.why}"))
     warnings += limit_memory(builder, pod, demand, ctx)

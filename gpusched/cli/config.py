@@ -62,6 +62,7 @@ def scheduler(
     """Print the KubeSchedulerConfiguration that makes kube-scheduler call gpusched.
 
     managedResources names every known and configured GPU resource; with --cluster also those that its nodes offer.
+    Where the configuration has a secondScheduler, what is printed is for that one; the default one stays as it is.
     """
     session = Session(form)
     inputs = session.read((), cluster, config, existing)
@@ -74,7 +75,8 @@ def scheduler(
     names = managed_resources(resources, present)
     endpoint = Endpoint(url, tls_directory, server_name)
     stanza = extender_stanza(inputs.config, endpoint, names, break_glass=break_glass)
-    result = scheduler_config(stanza) if existing is None else _merged(existing, stanza, inputs, session)
+    second = inputs.config.second_scheduler
+    result = scheduler_config(stanza, second) if existing is None else _merged(existing, stanza, inputs, session)
     if result is not None:
         write((as_json if form == "json" else as_yaml)(result), session.out)
     session.tell(inputs)
@@ -88,7 +90,7 @@ def _merged(path: str, stanza: dict[str, object], inputs: Inputs, session: Sessi
         if not errors:
             inputs.errors.append(InputFault(path, "", f"expected one document, not {len(documents)}"))
         return None
-    result = merge(documents[0].tree, stanza)
+    result = merge(documents[0].tree, stanza, inputs.config.second_scheduler)
     if isinstance(result, str):
         inputs.errors.append(InputFault(documents[0].source, "", result))
         return None

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, Final
 
 import msgspec
@@ -24,6 +24,8 @@ _GENERATORS: Final = dict.fromkeys(
     ("kustomization.yaml", "kustomization.yml", "kustomization"),
     "is input of kustomize and no manifest: render it (kubectl kustomize DIRECTORY | gpusched … -f -)",
 )
+#: The namespace of objects that name none, unless the user works in another.
+_DEFAULT: Final = "default"
 _ITEM: Final = re.compile(r"items\[(\d+)\]\.?")
 
 Progress = Callable[[int, int], None]
@@ -34,7 +36,7 @@ def _unwatched(_line: int, _total: int) -> None:
 
 
 def read_documents(
-    paths: Sequence[str], *, stdin: BinaryIO | None, namespace: str = "default", progress: Progress = _unwatched
+    paths: Sequence[str], *, stdin: BinaryIO | None, namespace: str = _DEFAULT, progress: Progress = _unwatched
 ) -> tuple[list[Manifest], list[InputFault]]:
     """Every readable object behind the paths in order, and every error in order.
 
@@ -44,10 +46,17 @@ def read_documents(
     line, and how many the file has. An object with a key written twice is used (the last value counts) and reported;
     one that Kubernetes cannot read as a whole is only reported. Lists are replaced by their items.
     """
+    return documents_of(read_sources(paths, stdin=stdin), namespace, progress)
+
+
+def documents_of(
+    sources: Iterable[Text | InputFault], namespace: str = _DEFAULT, progress: Progress = _unwatched
+) -> tuple[list[Manifest], list[InputFault]]:
+    """The same for texts that are there already."""
     documents: list[Manifest] = []
     errors: list[InputFault] = []
     generated: Counter[tuple[str, str, str]] = Counter()
-    for source in read_sources(paths, stdin=stdin):
+    for source in sources:
         for found in [source] if isinstance(source, InputFault) else _objects(source, namespace, progress):
             if isinstance(found, InputFault):
                 errors.append(found)
@@ -135,6 +144,9 @@ def _typed(tree: dict[str, object]) -> bool:
 def _document(source: str, path: str, tree: dict[str, object], namespace: str) -> Manifest:
     kind, metadata = _text(tree, "kind"), tree.get("metadata")
     placed = "" if kind in CLUSTER_SCOPED else _text(metadata, "namespace") or namespace
+    if placed and placed != _DEFAULT and isinstance(metadata, dict) and not metadata.get("namespace"):
+        # Readers of the tree alone take it to be in `default`.
+        tree = {**tree, "metadata": {**metadata, "namespace": placed}}
     return Manifest(source, tree, kind, _text(tree, "apiVersion"), _text(metadata, "name"), placed, path)
 
 

@@ -6,8 +6,9 @@ from typing import BinaryIO, Final
 import msgspec
 
 from gpusched.admission.templates import templates_of, unknown_templates
-from gpusched.cli.documents import read_documents
+from gpusched.cli.documents import documents_of, read_documents
 from gpusched.cli.objects import Objects, sort_objects
+from gpusched.cli.sources import Text
 from gpusched.core.resources import GpuResources
 from gpusched.policy.config import parse_config
 from gpusched.policy.model import Config
@@ -38,7 +39,9 @@ def unwatched(_line: int, _total: int) -> None:
 class Inputs(msgspec.Struct):
     """What a command works on. `errors` make the exit code 2; `notes` are lines for people.
 
-    `config_broken` says that the configuration has errors; `config` is then what could be read of it.
+    `config_broken` says that the configuration has errors; `config` is then what could be read of it. `live` tells that
+    `standing` was read from an API server; `namespace` is then the one that the user works in, and `failures` are
+    events about pods that controllers could not create.
     """
 
     manifests: list[Manifest] = []
@@ -47,6 +50,10 @@ class Inputs(msgspec.Struct):
     config_broken: bool = False
     errors: list[InputFault] = []
     notes: list[str] = []
+    live: bool = False
+    namespace: str = ""
+    failures: list[Manifest] = []
+    config_faults: list[InputFault] = []
 
 
 def read_inputs(
@@ -56,24 +63,53 @@ def read_inputs(
     *,
     stdin: BinaryIO | None,
     progress: Progress = unwatched,
+    namespace: str = "default",
 ) -> Inputs:
-    """Read manifests (`-f`), a dump (`--cluster`) and a configuration (`--config`)."""
+    """Read manifests (`-f`), a dump (`--cluster`) and a configuration (`--config`).
+
+    `namespace` is that of manifests which name none.
+    """
     inputs = Inputs()
     if config is not None:
         _read_config(config, stdin, inputs)
     if files:
-        objects = _read_objects("-f", files, stdin, inputs, progress)
+        objects = _read_objects("-f", files, stdin, inputs, progress, namespace)
         _note_skipped("-f", objects, _MISPLACED, inputs)
         inputs.manifests = [*objects.namespaces, *objects.manifests]
     if cluster:
         objects = _read_objects("--cluster", cluster, stdin, inputs, progress)
         _note_skipped("--cluster", objects, _FILES, inputs)
-        standing = (
-            objects.nodes, objects.namespaces, objects.runtime_classes, objects.cluster_policies,
-            objects.device_classes, objects.resource_slices, objects.manifests,
-        )  # fmt: skip
-        inputs.standing = [manifest for manifests in standing for manifest in manifests]
+        inputs.standing = _standing(objects)
     return inputs
+
+
+def take_live(documents: Sequence[Manifest], config: str | None, source: str, inputs: Inputs) -> None:
+    """What a live cluster holds in place of a dump. `config` is the text of its configuration, which counts unless the
+    user has named one; what is wrong with it is the administrator's affair, hence a note.
+    """
+    inputs.live = True
+    if config is not None:
+        found, faults = documents_of([Text(source, config)])
+        if found and not faults:
+            inputs.config, wrong = parse_config(found[0].tree)
+            faults = [InputFault(source, fault.path, fault.message) for fault in wrong]
+        inputs.config_faults = faults
+        inputs.notes.extend(f"{fault}; what can be read of the configuration holds" for fault in faults)
+    inputs.failures = [item for item in documents if item.kind == "Event"]
+    objects, errors = sort_objects(
+        [item for item in documents if item.kind != "Event"],
+        has_template=lambda tree: templates_of(tree, []) is not None,
+    )
+    inputs.errors.extend(errors)
+    inputs.standing = _standing(objects)
+
+
+def _standing(objects: Objects) -> list[Manifest]:
+    kinds = (
+        objects.nodes, objects.namespaces, objects.runtime_classes, objects.cluster_policies,
+        objects.device_classes, objects.resource_slices, objects.manifests,
+    )  # fmt: skip
+    return [manifest for manifests in kinds for manifest in manifests]
 
 
 def note_unknown_namespaces(inputs: Inputs) -> None:
@@ -98,9 +134,14 @@ def world_of(inputs: Inputs, *, known: bool = True) -> World:
 
 
 def _read_objects(
-    option: str, paths: Sequence[str], stdin: BinaryIO | None, inputs: Inputs, progress: Progress
+    option: str,
+    paths: Sequence[str],
+    stdin: BinaryIO | None,
+    inputs: Inputs,
+    progress: Progress,
+    namespace: str = "default",
 ) -> Objects:
-    documents, errors = read_documents(paths, stdin=stdin, progress=progress)
+    documents, errors = read_documents(paths, stdin=stdin, namespace=namespace, progress=progress)
     objects, more = sort_objects(documents, has_template=lambda tree: templates_of(tree, []) is not None)
     inputs.errors.extend([*errors, *more])
     resources = GpuResources({item.name: item.vendor for item in inputs.config.resources})

@@ -8,9 +8,13 @@ import click
 
 from gpusched import __version__
 from gpusched.cli.check import check
+from gpusched.cli.completion import completion
 from gpusched.cli.config import config
+from gpusched.cli.doctor import doctor
+from gpusched.cli.explain import explain
 from gpusched.cli.lazy import LazyGroup
 from gpusched.cli.nodes import nodes
+from gpusched.cli.quota import quota
 from gpusched.cli.report import report
 from gpusched.cli.session import BAD_INPUT
 from gpusched.cli.simulate import simulate
@@ -25,6 +29,7 @@ class _Commands(LazyGroup):
         "certs": ("gpusched.cli.certs:certs", "Show, rotate and issue gpusched's certificates."),
         "demo": ("gpusched.cli.demo:demo", "Try gpusched on a local control plane with fake GPU nodes."),
         "serve": ("gpusched.cli.serve:serve", "Serve the webhook and the extender."),
+        "top": ("gpusched.cli.top:top", "Show all GPUs, their holders and what waits, on one screen."),
     }
 
 
@@ -34,7 +39,7 @@ def gpusched() -> None:
     """GPUs on Kubernetes: which pods are refused, where they go, and why they wait."""
 
 
-for _command in (simulate, check, nodes, why, report, config):
+for _command in (simulate, check, nodes, quota, why, report, doctor, explain, config, completion):
     gpusched.add_command(_command)
 
 

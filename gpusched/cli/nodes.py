@@ -1,13 +1,19 @@
-"""`gpusched nodes`: the inventory of a dump."""
+"""`gpusched nodes`: the inventory of a cluster, live or from a dump."""
 
 import click
 import msgspec
 
+from gpusched.cli import watch as watching
+from gpusched.cli.access import Access, access_options
 from gpusched.cli.inputs import world_of
-from gpusched.cli.nodes_table import nodes_table
-from gpusched.cli.session import Session, cluster_option, config_option, output_options
+from gpusched.cli.nodes_table import nodes_table, wide_table
+from gpusched.cli.selection import label_selector, matching_nodes
+from gpusched.cli.session import Session, cluster_option, config_option, list_options
 from gpusched.cli.text_width import counted
+from gpusched.cli.uses_table import uses_table
 from gpusched.simulate.result import NodeView, node_views
+from gpusched.simulate.uses import NamespaceUse, uses_by_namespace
+from gpusched.state.node_state import NodeState
 
 
 class Nodes(msgspec.Struct, frozen=True):
@@ -16,31 +22,70 @@ class Nodes(msgspec.Struct, frozen=True):
     nodes: tuple[NodeView, ...]
 
 
+class Uses(msgspec.Struct, frozen=True):
+    """The whole answer of `nodes --by namespace`."""
+
+    namespaces: tuple[NamespaceUse, ...]
+
+
 @click.command()
 @cluster_option
 @config_option
+@click.option("--wide", is_flag=True, help="Also resource, family, memory per GPU and CUDA; the same as -o wide.")
+@click.option("--by", type=click.Choice(["node", "namespace"]), default="node", show_default=True,
+              help="One line for each pool of a node, or for each family that a namespace uses.")  # fmt: skip
 @click.option("--provenance", is_flag=True, help="Also say where each fact comes from.")
-@output_options
-def nodes(cluster: tuple[str, ...], config: str | None, form: str, *, provenance: bool, no_color: bool) -> None:
+@access_options
+@list_options
+def nodes(  # noqa: PLR0913 - one parameter an option
+    *,
+    cluster: tuple[str, ...],
+    config: str | None,
+    access: Access,
+    wide: bool,
+    by: str,
+    provenance: bool,
+    form: str,
+    no_color: bool,
+    watch: bool,
+    interval: float,
+) -> None:
     """Show the GPU pools of every node: slots, use, memory, sharing, and where labels disagree."""
-    if not cluster:
-        raise click.UsageError("name a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
-    inputs = session.read(cluster=cluster, config=config)
-    states = list(world_of(inputs).cluster.nodes.values())
-    result = Nodes(nodes=node_views(states))
+    selector = label_selector(access.selector)
 
-    def table() -> str:
-        shown = [state for state in states if state.node.pools or state.node.notes]
-        if not shown:
-            return f"no GPU on {counted(len(states), 'node')}\n"
-        text = nodes_table(shown, session.style)
-        for state in shown if provenance else ():
-            for pool in state.node.pools:
-                text += f"\n{state.node.name} {pool.resource}\n"
-                text += "".join(f"  {fact:<16} {source}\n" for fact, source in pool.provenance)
-        return text
+    def once() -> int:
+        inputs = session.read(cluster=cluster, config=config, access=access)
+        world = world_of(inputs)
+        states = matching_nodes(world, selector)
+        if by == "namespace":
+            _show_uses(session, states, access.namespace)
+        else:
+            names = [f"node/{state.node.name}" for state in states if state.node.pools]
+            session.show(
+                Nodes(node_views(states)),
+                lambda: _table(session, states, wide=wide or form == "wide", provenance=provenance),
+                names,
+            )
+        session.tell(inputs)
+        return session.code(inputs, problems=False)
 
-    session.show(result, table)
-    session.tell(inputs)
-    session.end(inputs, problems=False)
+    watching.run(session, once, watch=watch, interval=interval)
+
+
+def _show_uses(session: Session, states: list[NodeState], namespace: str | None) -> None:
+    uses = [use for use in uses_by_namespace(states) if namespace in {None, use.namespace}]
+    names = dict.fromkeys(f"namespace/{use.namespace}" for use in uses)
+    session.show(Uses(tuple(uses)), lambda: uses_table(uses, session.style), list(names))
+
+
+def _table(session: Session, states: list[NodeState], *, wide: bool, provenance: bool) -> str:
+    shown = [state for state in states if state.node.pools or state.node.notes]
+    if not shown:
+        return f"no GPU on {counted(len(states), 'node')}\n"
+    text = (wide_table if wide else nodes_table)(shown, session.style)
+    for state in shown if provenance else ():
+        for pool in state.node.pools:
+            text += f"\n{state.node.name} {pool.resource}\n"
+            text += "".join(f"  {fact:<16} {source}\n" for fact, source in pool.provenance)
+    return text

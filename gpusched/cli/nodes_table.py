@@ -1,14 +1,18 @@
 """The inventory as a table: one line per pool."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from gpusched.cli.style import Style
+from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.core.pool import Pool, Sharing
-from gpusched.core.version import format_driver
+from gpusched.core.version import format_cuda, format_driver
 from gpusched.simulate.result import node_notes
 from gpusched.state.node_state import NodeState
 
+_WIDE = ("NODE", "RESOURCE", "FAMILY", "PRODUCT", "SHARING", "USED/SLOTS", "GPUS", "MEM/GPU", "MEM/SLOT", "CLAIMED",
+         "DRIVER", "CUDA", "FROM", "NOTES")  # fmt: skip
+#: What a page of wide output takes at most: terminals are widened for it.
+_WIDE_PAGE = 240
 _HEADERS = ("NODE", "PRODUCT", "SHARING", "USED/SLOTS", "MEM/SLOT", "CLAIMED", "DRIVER", "NOTES")
 
 
@@ -16,30 +20,49 @@ def nodes_table(states: Iterable[NodeState], style: Style) -> str:
     """Every pool of every node, nodes by name; resources that a node names but offers none of are left out beside
     others.
     """
+    return render(_HEADERS, _rows(states, _HEADERS), sentences=True, style=style)
+
+
+def wide_table(states: Iterable[NodeState], style: Style) -> str:
+    """The same with all that is known of a pool, and which sources said it."""
+    return render(_WIDE, _rows(states, _WIDE), sentences=True, style=style, width=_WIDE_PAGE)
+
+
+def _rows(states: Iterable[NodeState], headers: Sequence[str]) -> list[list[str | Cell]]:
     rows: list[list[str | Cell]] = []
     for state in sorted(states, key=lambda state: state.node.name):
         pools = [pool for pool in state.node.pools if pool.slots or state.use(pool.resource).used]
         pools = pools or list(state.node.pools)
         if not pools:
-            rows.append([state.node.name, "-", "-", "-", "-", "-", "-", "; ".join(node_notes(state))])
+            rows.append([state.node.name, *["-"] * (len(headers) - 2), _notes(node_notes(state))])
         for index, pool in enumerate(pools):
             notes = (*node_notes(state), *pool.notes) if index == 0 else pool.notes
-            rows.append(_row(state, pool, notes))
-    return render(_HEADERS, rows, sentences=True, style=style)
+            facts = _facts(state, pool)
+            rows.append([*(facts[header] for header in headers[:-1]), _notes(notes)])
+    return rows
 
 
-def _row(state: NodeState, pool: Pool, notes: tuple[str, ...]) -> list[str | Cell]:
+def _notes(notes: Sequence[str]) -> Cell:
+    return Cell("; ".join(notes), Colour.WARNING)
+
+
+def _facts(state: NodeState, pool: Pool) -> dict[str, str]:
     use = state.use(pool.resource)
-    return [
-        state.node.name,
-        pool.product or pool.resource,
-        sharing_text(pool),
-        f"{use.used}/{pool.slots}",
-        gib(pool.slot_memory_mib),
-        _claimed(state, pool),
-        format_driver(pool.driver_version) if pool.driver_version is not None else "-",
-        "; ".join(notes),
-    ]
+    return {
+        "NODE": state.node.name,
+        "RESOURCE": pool.resource,
+        "FAMILY": pool.family or "unknown",
+        "PRODUCT": pool.product or pool.resource,
+        "SHARING": sharing_text(pool),
+        "USED/SLOTS": f"{use.used}/{pool.slots}",
+        "GPUS": "-" if pool.devices is None else str(pool.devices),
+        "MEM/GPU": gib(pool.gpu_memory_mib),
+        "MEM/SLOT": gib(pool.slot_memory_mib),
+        "CLAIMED": _claimed(state, pool),
+        "DRIVER": format_driver(pool.driver_version) if pool.driver_version is not None else "-",
+        "CUDA": format_cuda(pool.cuda_version) if pool.cuda_version is not None else "-",
+        "FROM": ",".join(sorted({source.split()[0] for _, source in pool.provenance if source})) or "-",
+    }
 
 
 def sharing_text(pool: Pool) -> str:

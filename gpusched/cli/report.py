@@ -1,10 +1,15 @@
 """`gpusched report`: what a policy would refuse among what stands in a cluster."""
 
+from typing import Final
+
 import click
 import msgspec
 
+from gpusched.cli.access import Access, Wanted, access_options
 from gpusched.cli.inputs import Inputs, apply_once, world_of
-from gpusched.cli.session import Session, cluster_option, config_option, error_views, output_options
+from gpusched.cli.paragraphs import PAGE
+from gpusched.cli.selection import chosen_objects, label_selector
+from gpusched.cli.session import Session, cluster_option, config_option, error_views, form_options
 from gpusched.cli.style import Style
 from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
@@ -13,6 +18,9 @@ from gpusched.simulate.namespaces import Namespaces
 from gpusched.simulate.report import Count, Report, Violation
 from gpusched.simulate.report import report as report_on
 from gpusched.simulate.result import ErrorView
+
+#: Columns of a page of wide output.
+_WIDE: Final = 240
 
 
 class ReportResult(msgspec.Struct, frozen=True):
@@ -28,29 +36,34 @@ class ReportResult(msgspec.Struct, frozen=True):
 @cluster_option
 @config_option
 @click.option("--policy", "policy", multiple=True, metavar="PATH", help="Namespaces with a proposed policy.")
-@output_options
-def report(cluster: tuple[str, ...], config: str | None, policy: tuple[str, ...], form: str, *, no_color: bool) -> None:
+@access_options
+@form_options
+def report(
+    *, cluster: tuple[str, ...], config: str | None, policy: tuple[str, ...], access: Access, form: str, no_color: bool
+) -> None:
     """Say what the policy, or a proposed one, would refuse of what runs now, and what would not come back.
 
-    Every GPU pod and workload of the dump is judged as if it were created again. Exit code 1: something would be
-    refused or find no node.
+    Every GPU pod and workload of the cluster, or of a dump, is judged as if it were created again; -n and -l choose
+    among them. Exit code 1: something would be refused or find no node.
     """
-    if not cluster:
-        raise click.UsageError("name a dump of the cluster with --cluster")
     session = Session(form, no_color=no_color)
-    inputs = session.read(policy, cluster, config)
+    selector = label_selector(access.selector)
+    inputs = session.read(policy, cluster, config, access=access, wanted=Wanted(workloads=True))
     apply_once(inputs)
     if policy and not any(item.kind == "Namespace" and not item.group for item in inputs.manifests):
-        inputs.notes.append("--policy: no Namespace in it, so nothing is proposed: the policy judged is the dump's own")
+        inputs.notes.append(
+            "--policy: no Namespace in it, so nothing is proposed: the policy judged is the present one"
+        )
     world = world_of(inputs)
     faults: list[InputFault] = []
     namespaces = Namespaces(world)
     namespaces.take(inputs.manifests, faults)
-    found = report_on(inputs.standing, world, faults)
+    found = report_on(chosen_objects(inputs, selector, access.namespace), world, faults)
     inputs.errors.extend(faults)
     _refused_policies(namespaces, inputs)
     result = ReportResult(found.violations, found.counts, error_views(inputs.errors), found.judged)
-    session.show(result, lambda: _table(found, session.style))
+    names = list(dict.fromkeys(f"{item.kind.lower()}/{item.name}" for item in found.violations))
+    session.show(result, lambda: _table(found, session.style, width=_WIDE if form == "wide" else PAGE), names)
     session.tell(inputs)
     session.end(inputs, problems=bool(found.violations))
 
@@ -68,7 +81,7 @@ def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
     inputs.errors.extend(faults)
 
 
-def _table(found: Report, style: Style) -> str:
+def _table(found: Report, style: Style, *, width: int) -> str:
     if not found.violations:
         return f"{counted(found.judged, 'object')} with GPUs judged: the policy speaks against none\n"
     rows: list[list[str | Cell]] = [
@@ -76,7 +89,9 @@ def _table(found: Report, style: Style) -> str:
          "yes" if item.refused else "if enforced", item.message]
         for item in found.violations
     ]  # fmt: skip
-    table = render(("NAMESPACE", "OBJECT", "NODE", "CODE", "NOW", "MESSAGE"), rows, sentences=True, style=style)
+    table = render(
+        ("NAMESPACE", "OBJECT", "NODE", "CODE", "NOW", "MESSAGE"), rows, sentences=True, style=style, width=width
+    )
     counts: list[list[str | Cell]] = [
         [item.namespace, item.code, str(item.objects), str(item.refused)] for item in found.counts
     ]

@@ -22,11 +22,12 @@ from gpusched.kube.errors import ConfigurationError
 from gpusched.obs.logging import LEVELS, Log, configure
 from gpusched.policy.model import Config
 from gpusched.serve.certificates_kept import LOOK_SECONDS
-from gpusched.serve.options import Options, Role
+from gpusched.serve.options import AdminAccess, Options, Role
 from gpusched.serve.service import Service
 
 _BAD_INPUT: Final = 2
 _UNREACHABLE: Final = 3
+_SWITCH_SECONDS: Final = 0.001
 _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 
 
@@ -50,7 +51,9 @@ _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 @click.option("--host", default="", help="Address to listen on; all of them unless given.")
 @click.option("--webhook-port", default=8443, show_default=True, help="HTTPS port of the webhook.")
 @click.option("--extender-port", default=8444, show_default=True, help="HTTPS port of the extender.")
-@click.option("--admin-port", default=8080, show_default=True, help="HTTP port of health, readiness and metrics.")
+@click.option("--admin-port", default=8080, show_default=True, help="HTTP port of health, metrics and the page.")
+@click.option("--admin-access", type=click.Choice([str(access) for access in AdminAccess]), default="token",
+              show_default=True, help="Who may read the page: tokens' owners, or also this machine.")  # fmt: skip
 @click.option("--extender-plain-http", is_flag=True,
               help="Serve the extender without TLS, on the loopback interface only.")  # fmt: skip
 @click.option("--namespace", default="gpusched-system", show_default=True, help="gpusched's own namespace.")
@@ -82,6 +85,7 @@ def serve(  # noqa: PLR0913 - one parameter an option
     webhook_port: int,
     extender_port: int,
     admin_port: int,
+    admin_access: str,
     extender_plain_http: bool,
     namespace: str,
     pod_name: str,
@@ -125,6 +129,7 @@ def serve(  # noqa: PLR0913 - one parameter an option
             webhook_port=webhook_port,
             extender_port=extender_port,
             admin_port=admin_port,
+            admin_access=AdminAccess(admin_access),
             webhook_certificates=cert_dir,
             extender_certificates=None if cert_dir is None or extender_plain_http else cert_dir / "extender",
             own_certificates=frozenset(servers if own else ()),
@@ -143,6 +148,8 @@ def serve(  # noqa: PLR0913 - one parameter an option
 
 
 def _run(options: Options, log: Log) -> int:
+    # Explanations for the page are worked out in a thread: decisions must not wait five milliseconds for their turn.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(Service(options, log, _load)))

@@ -3,18 +3,23 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from io import StringIO
-from typing import Any, BinaryIO, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO, TypeVar
 
 import click
 
-from gpusched.cli.inputs import Inputs, read_inputs
+from gpusched.cli.access import Access, Wanted
+from gpusched.cli.inputs import Inputs, read_inputs, take_live
 from gpusched.cli.output import as_json, as_yaml, write
 from gpusched.cli.progress import Progress
 from gpusched.cli.style import Style, style_of
 from gpusched.cli.text_width import printable
 from gpusched.simulate.manifest import InputFault
 from gpusched.simulate.result import ErrorView
+
+if TYPE_CHECKING:
+    from gpusched.cli.live import Live
 
 #: Exit codes: everything good; some pod refused or unplaced, or problems found; bad usage or input.
 GOOD: Final = 0
@@ -29,18 +34,42 @@ files_option = click.option(
 )  # fmt: skip
 cluster_option = click.option(
     "--cluster", "cluster", multiple=True, metavar="PATH",
-    help="A dump: kubectl get nodes,ns,pods,runtimeclasses,clusterpolicies -A -o yaml. May be repeated.",
+    help="A dump: kubectl get nodes,ns,pods,runtimeclasses,clusterpolicies -A -o yaml. May be repeated."
+    " Without it the cluster of the kubeconfig is asked, where a command can.",
 )  # fmt: skip
 config_option = click.option("--config", "config", metavar="FILE", help="A gpusched configuration file.")
 
 
+_no_color = click.option("--no-color", is_flag=True, help="No colour, even on a terminal.")
+
+
 def output_options(command: _Command) -> _Command:
     """-o and --no-color."""
-    command = click.option("--no-color", is_flag=True, help="No colour, even on a terminal.")(command)
-    return click.option(
-        "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True,
-        help="Output for people, or for programs.",
+    return _output("table", "json", "yaml")(_no_color(command))
+
+
+def form_options(command: _Command) -> _Command:
+    """-o with the forms that kubectl has for lists, and --no-color."""
+    return _output("table", "wide", "name", "json", "yaml")(_no_color(command))
+
+
+def list_options(command: _Command) -> _Command:
+    """The same, and --watch."""
+    command = click.option(
+        "-w", "--watch", is_flag=True, help="Go on: read again every few seconds and print what has changed."
+    )(command)
+    command = click.option(
+        "--interval", type=click.FloatRange(min=0.2), default=5.0, show_default=True, metavar="SECONDS",
+        help="Time between two looks of --watch.",
     )(command)  # fmt: skip
+    return form_options(command)
+
+
+def _output(*forms: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "-o", "--output", "form", type=click.Choice(forms), default="table", show_default=True,
+        help="Output for people, or for programs.",
+    )  # fmt: skip
 
 
 class Session:
@@ -52,6 +81,7 @@ class Session:
         self.out: TextIO = sys.stdout or StringIO()
         self.err: TextIO = sys.stderr or StringIO()
         self.style: Style = style_of(self.out, os.environ, no_color=no_color)
+        self._told: set[str] = set()
 
     @property
     def stdin(self) -> BinaryIO | None:
@@ -59,38 +89,76 @@ class Session:
         return sys.stdin.buffer if sys.stdin is not None else None
 
     def read(
-        self, files: Sequence[str] = (), cluster: Sequence[str] = (), config: str | None = None, *others: str | None
+        self,
+        files: Sequence[str] = (),
+        cluster: Sequence[str] = (),
+        config: str | None = None,
+        *others: str | None,
+        access: Access | None = None,
+        wanted: Wanted = Wanted(),  # noqa: B008 - a frozen value
     ) -> Inputs:
-        """Read the inputs; `others` are further paths that the command reads by itself."""
+        """Read the inputs; `others` are further paths that the command reads by itself.
+
+        With `access`, and without a dump, the cluster is asked. Raises Unavailable where it cannot be.
+        """
         paths = [*files, *cluster, config, *others]
         if paths.count("-") > 1:
             raise click.UsageError("standard input (-) can be given for one input only; put the others into files")
         with self.progress("reading", "lines") as progress:
-            return read_inputs(files, cluster, config, stdin=self.stdin, progress=progress.update)
+            namespace = self._namespace(access, live=not cluster)
+            inputs = read_inputs(
+                files, cluster, config, stdin=self.stdin, progress=progress.update, namespace=namespace
+            )
+        if access is not None and not cluster:
+            self._read_live(access, wanted, inputs, config)
+        return inputs
+
+    def _namespace(self, access: Access | None, *, live: bool) -> str:
+        """The namespace of manifests that name none, as kubectl apply has it."""
+        if access is None or access.namespace is not None or not live:
+            return (access.namespace if access is not None else None) or "default"
+        return str(import_module("gpusched.cli.live").context_namespace(access))
+
+    def _read_live(self, access: Access, wanted: Wanted, inputs: Inputs, config: str | None) -> None:
+        # Imported by now only: the client costs as much time as an offline command takes.
+        module = import_module("gpusched.cli.live")
+        with self.progress("reading", "objects") as progress:
+            live: Live = module.read_cluster(access, wanted, progress.update)
+        take_live(live.documents, live.config if config is None else None, module.CONFIG_SOURCE, inputs)
+        inputs.notes.extend([*live.notes, *([live.config_note] if live.config_note and config is None else [])])
+        inputs.namespace = access.namespace or live.namespace
 
     def progress(self, verb: str, unit: str) -> Progress:
         """Progress on standard error."""
         return Progress(verb, unit, stream=self.err)
 
-    def show(self, result: object, table: Callable[[], str]) -> None:
-        """Print a result in the form asked for; `table` makes the text for people."""
+    def show(self, result: object, table: Callable[[], str], names: Sequence[str] = ()) -> None:
+        """Print a result in the form asked for; `table` makes the text for people, `names` are those of its objects."""
         if self.form == "json":
             write(as_json(result), self.out)
         elif self.form == "yaml":
             write(as_yaml(result), self.out)
+        elif self.form == "name":
+            write("".join(f"{printable(name)}\n" for name in names), self.out)
         else:
             write(table(), self.out)
 
     def tell(self, inputs: Inputs) -> None:
-        """Notes and errors about the input, a line each."""
-        for note in inputs.notes:
-            write(f"note: {printable(note)}\n", self.err)
-        for error in dict.fromkeys(inputs.errors):
-            write(f"error: {printable(str(error))}\n", self.err)
+        """Notes and errors about the input, a line each, each once in a run."""
+        lines = [f"note: {printable(note)}\n" for note in inputs.notes]
+        lines += [f"error: {printable(str(error))}\n" for error in inputs.errors]
+        for line in dict.fromkeys(lines):
+            if line not in self._told:
+                self._told.add(line)
+                write(line, self.err)
 
-    def end(self, inputs: Inputs, *, problems: bool) -> None:
+    def code(self, inputs: Inputs, *, problems: bool) -> int:
+        """The exit code."""
+        return BAD_INPUT if inputs.errors else PROBLEMS if problems else GOOD
+
+    def end(self, inputs: Inputs, *, problems: bool) -> NoReturn:
         """Leave with the exit code."""
-        sys.exit(BAD_INPUT if inputs.errors else PROBLEMS if problems else GOOD)
+        sys.exit(self.code(inputs, problems=problems))
 
 
 def error_views(errors: Sequence[InputFault]) -> tuple[ErrorView, ...]:

@@ -1,9 +1,10 @@
-"""`gpusched simulate`: manifests against a dump of a cluster."""
+"""`gpusched simulate`: manifests against a cluster, live or its dump."""
 
 from collections.abc import Sequence
 
 import click
 
+from gpusched.cli.access import Access, connection_options
 from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.simulate_table import simulate_table
@@ -15,20 +16,29 @@ from gpusched.simulate.run import Simulation
 @files_option
 @cluster_option
 @config_option
+@connection_options
 @click.option("--explain", is_flag=True, help="Reasons and warnings per pod, and the GPUs of the cluster afterwards.")
 @output_options
 def simulate(
-    files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, form: str, *, explain: bool, no_color: bool
+    *,
+    files: tuple[str, ...],
+    cluster: tuple[str, ...],
+    config: str | None,
+    access: Access,
+    form: str,
+    explain: bool,
+    no_color: bool,
 ) -> None:
     """Say what happens to the pods of manifests on a cluster, without touching it.
 
-    Admission and scheduling are those of gpusched with kube-scheduler; workloads are expanded by their replicas.
+    The cluster is a dump (--cluster), or else the live one. Admission and scheduling are those of gpusched with
+    kube-scheduler; workloads are expanded by their replicas.
     Exit code 1: some pod is refused or not placed; 2: some input could not be used.
     """
-    if not files or not cluster:
-        raise click.UsageError("name manifests with -f and a dump of the cluster with --cluster")
+    if not files:
+        raise click.UsageError("name manifests with -f")
     session = Session(form, no_color=no_color)
-    inputs = session.read(files, cluster, config)
+    inputs = session.read(files, cluster, config, access=access)
     result, simulation = simulated(session, inputs)
     session.show(result, lambda: simulate_table(result, simulation, session.style, explain=explain))
     session.tell(inputs)

@@ -17,6 +17,7 @@ _PATCHED = (
     ("/spec/runtimeClassName", "runtimeClassName"),
     ("/spec/tolerations", "tolerations"),
     ("/spec/affinity", "affinity"),
+    ("/spec/schedulerName", "scheduler"),
     ("/spec/schedulingGates", "quota gate"),
     ("/spec/containers", "env"),
     ("/spec/initContainers", "env"),

@@ -56,6 +56,9 @@ class Reason(StrEnum):
     NATIVE_POD_AFFINITY = "native-pod-affinity"
     NATIVE_SPREAD = "native-spread"
 
+    # Enum's own goes through Python code, once for every node that an answer names.
+    __hash__ = str.__hash__
+
 
 #: What kube-scheduler prints beside the number of nodes. Constant in time, no numbers, no comma, no final period:
 #: a text that varies makes the scheduler retry the pod without end.

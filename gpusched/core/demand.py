@@ -12,7 +12,7 @@ from gpusched.core.pod import Container, ContainerKind, Pod
 from gpusched.core.resources import GpuResources
 
 
-class ContainerDemand(msgspec.Struct, frozen=True):
+class ContainerDemand(msgspec.Struct, frozen=True, gc=False):
     """GPU slots that one container asks for, per resource; zero quantities are left out."""
 
     name: str
@@ -20,7 +20,7 @@ class ContainerDemand(msgspec.Struct, frozen=True):
     slots: Mapping[str, int]
 
 
-class Demand(msgspec.Struct, frozen=True):
+class Demand(msgspec.Struct, frozen=True, gc=False):
     """What the scheduler must find on one node.
 
     `slots` is effective (init containers and sidecars counted as Kubernetes does), without zeros. `claim_mib` is the

@@ -19,5 +19,13 @@ LOWERED_ANNOTATION: Final = STATUS_PREFIX + "lowered"
 POLICY_HASH_ANNOTATION: Final = STATUS_PREFIX + "policy-hash"
 #: The scheduling gate that quota puts on pods.
 QUOTA_GATE: Final = "gpusched.io/quota"
+#: Where gpusched itself is installed, unless told otherwise.
+OWN_NAMESPACE: Final = "gpusched-system"
+#: The scheduler of pods that name none (core/v1 defaults, DefaultSchedulerName).
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+#: Namespace label, `true`: pods of this namespace are never judged nor completed.
+EXEMPT_LABEL: Final = PREFIX + "exempt"
+#: Namespace label, `true`: pods without a GPU are sent to gpusched too, for `visible-devices`.
+GPU_LESS_LABEL: Final = PREFIX + "gpu-less-pods"
 #: Node annotation by which an administrator settles facts.
 FACTS_ANNOTATION: Final = PREFIX + "facts"

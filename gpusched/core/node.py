@@ -7,7 +7,7 @@ import msgspec
 from gpusched.core.pool import Pool
 
 
-class Taint(msgspec.Struct, frozen=True):
+class Taint(msgspec.Struct, frozen=True, gc=False):
     """core/v1 Taint."""
 
     key: str
@@ -15,7 +15,7 @@ class Taint(msgspec.Struct, frozen=True):
     effect: str = "NoSchedule"
 
 
-class NodeObject(msgspec.Struct, frozen=True):
+class NodeObject(msgspec.Struct, frozen=True, gc=False):
     """The node as the API server has it, trimmed. Amounts: cpu in milli-cores, everything else in base units.
 
     `allocatable` and `capacity` hold every resource named in status; a negative amount is read as zero and reported
@@ -32,7 +32,7 @@ class NodeObject(msgspec.Struct, frozen=True):
     capacity: Mapping[str, int] = {}
 
 
-class Node(msgspec.Struct, frozen=True):
+class Node(msgspec.Struct, frozen=True, gc=False):
     """A node with its inventory."""
 
     object: NodeObject

@@ -57,15 +57,16 @@ def grouped(nodes: Iterable[Node]) -> tuple[NodeGroup, ...]:
     """The groups of these nodes, in the order of their first nodes."""
     groups: dict[Hashable, list[Node]] = {}
     for node in nodes:
-        groups.setdefault(_identity(node), []).append(node)
+        groups.setdefault(offer(node), []).append(node)
     return tuple(map(NodeGroup, groups.values()))
 
 
-def _identity(node: Node) -> Hashable:
+def offer(node: Node) -> Hashable:
+    """What nodes of one group have in common."""
     seen = node.object
     labelled = f"{PREFIX}vendor" in seen.labels
-    return tuple(map(_offer, node.pools)), seen.taints, seen.unschedulable, node.dra_resources, labelled
+    return tuple(map(_bare, node.pools)), seen.taints, seen.unschedulable, node.dra_resources, labelled
 
 
-def _offer(pool: Pool) -> Pool:
+def _bare(pool: Pool) -> Pool:
     return msgspec.structs.replace(pool, provenance=(), notes=())

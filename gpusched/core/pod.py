@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gpusched.core.names import BOUND_ANNOTATION
+from gpusched.core.names import BOUND_ANNOTATION, DEFAULT_SCHEDULER
 from gpusched.core.selector import NodeTerm, Requirement
 
 
@@ -21,7 +21,7 @@ class ContainerKind(StrEnum):
     SIDECAR = "sidecar"
 
 
-class Container(msgspec.Struct, frozen=True):
+class Container(msgspec.Struct, frozen=True, gc=False):
     """One container. `index` counts within its own list, `containers` or `initContainers`."""
 
     name: str
@@ -42,7 +42,7 @@ class Container(msgspec.Struct, frozen=True):
         return f"{'containers' if self.kind is ContainerKind.APP else 'initContainers'}[{self.index}]"
 
 
-class Toleration(msgspec.Struct, frozen=True):
+class Toleration(msgspec.Struct, frozen=True, gc=False):
     """core/v1 Toleration; empty key with Exists tolerates everything, empty effect means every effect."""
 
     key: str = ""
@@ -51,7 +51,7 @@ class Toleration(msgspec.Struct, frozen=True):
     effect: str = ""
 
 
-class PodAffinityTerm(msgspec.Struct, frozen=True):
+class PodAffinityTerm(msgspec.Struct, frozen=True, gc=False):
     """A required pod (anti-)affinity term. `selector` None matches no pod, empty tuple every pod.
 
     `namespaces` is the explicit list, empty for the pod's own; `namespace_selector` as `selector`.
@@ -63,7 +63,7 @@ class PodAffinityTerm(msgspec.Struct, frozen=True):
     namespace_selector: tuple[Requirement, ...] | None = None
 
 
-class SpreadConstraint(msgspec.Struct, frozen=True):
+class SpreadConstraint(msgspec.Struct, frozen=True, gc=False):
     """A topologySpreadConstraint with whenUnsatisfiable DoNotSchedule."""
 
     max_skew: int
@@ -74,12 +74,12 @@ class SpreadConstraint(msgspec.Struct, frozen=True):
     honor_taints: bool = False
 
 
-class PodSpec(msgspec.Struct, frozen=True):
+class PodSpec(msgspec.Struct, frozen=True, gc=False):
     """The parts of a pod spec that decide admission and placement."""
 
     containers: tuple[Container, ...] = ()
     node_name: str = ""
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: str = DEFAULT_SCHEDULER
     runtime_class: str | None = None
     priority: int = 0
     node_selector: Mapping[str, str] = {}
@@ -102,7 +102,7 @@ class PodSpec(msgspec.Struct, frozen=True):
     host_network: bool = False
 
 
-class Owner(msgspec.Struct, frozen=True):
+class Owner(msgspec.Struct, frozen=True, gc=False):
     """The controlling owner reference."""
 
     kind: str
@@ -110,7 +110,7 @@ class Owner(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class Pod(msgspec.Struct, frozen=True):
+class Pod(msgspec.Struct, frozen=True, gc=False):
     """A pod or a pod template seen as a pod."""
 
     namespace: str

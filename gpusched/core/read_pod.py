@@ -8,6 +8,7 @@ from typing import Final
 
 from gpusched.core.fault import Fault
 from gpusched.core.fields import Field
+from gpusched.core.names import DEFAULT_SCHEDULER
 from gpusched.core.pod import Container, ContainerKind, Owner, Pod, PodSpec, SpreadConstraint, Toleration
 from gpusched.core.read_selector import read_affinity_terms, read_node_term, read_spread
 from gpusched.core.selector import NodeTerm
@@ -72,13 +73,13 @@ def read_pod_spec(field: Field, labels: Mapping[str, str]) -> PodSpec:
     affinity = field.get("affinity")
     pod_affinity, pod_anti_affinity = affinity.get("podAffinity"), affinity.get("podAntiAffinity")
     spread, soft_spread = _spread(field.get("topologySpreadConstraints"), labels)
-    preferred = [affinity.get("nodeAffinity"), pod_affinity, pod_anti_affinity]
+    preferred = [affinity.get("nodeAffinity"), pod_affinity, pod_anti_affinity] if affinity.present else []
     resources = field.get("resources")
     return PodSpec(
         host_network=field.get("hostNetwork").boolean(),
         containers=_containers(field),
         node_name=field.get("nodeName").text(),
-        scheduler_name=field.get("schedulerName").text() or "default-scheduler",
+        scheduler_name=field.get("schedulerName").text() or DEFAULT_SCHEDULER,
         runtime_class=field.get("runtimeClassName").optional_text(),
         priority=_priority(field),
         node_selector=field.get("nodeSelector").strings(),
@@ -186,6 +187,11 @@ def _unmodelled(field: Field) -> tuple[str, ...]:
     found = set()
     if field.get("resourceClaims").items():
         found.add("resourceClaims")
-    if any(volume.get(source).present for volume in field.get("volumes").items() for source in _PLACING_VOLUMES):
+    if any(_places(volume) for volume in field.get("volumes").items()):
         found.add("volumes")
     return tuple(sorted(found))
+
+
+def _places(volume: Field) -> bool:
+    named = _PLACING_VOLUMES.intersection(volume.value) if isinstance(volume.value, dict) else _PLACING_VOLUMES
+    return any(volume.get(source).present for source in named)

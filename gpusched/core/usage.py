@@ -7,7 +7,7 @@ import msgspec
 from gpusched.core.pool import Pool
 
 
-class Holder(msgspec.Struct, frozen=True):
+class Holder(msgspec.Struct, frozen=True, gc=False):
     """A GPU pod on a node (bound, or reserved by bind). `outside` marks pods bound round gpusched."""
 
     namespace: str

@@ -16,12 +16,13 @@ from gpusched.dialects.gfd_sharing import sharing_word
 from gpusched.dialects.partial import Partial
 from gpusched.dialects.surface import positive, whole_number
 
+_PROFILE: Final = "nvidia.com/mig-"
 _COUNT: Final = re.compile(r"nvidia\.com/mig-\d+g\.\d+gb[a-z.-]*\.count", re.ASCII)
 
 
 def labelled(labels: Mapping[str, str]) -> bool:
     """Whether instances of some profile are labelled on the node."""
-    return any(_COUNT.fullmatch(key) and positive(value) for key, value in labels.items())
+    return any(key.startswith(_PROFILE) and _COUNT.fullmatch(key) and positive(value) for key, value in labels.items())
 
 
 def described(base: Partial, labels: Mapping[str, str], profile: str, card_mib: int | None) -> Partial:

@@ -35,6 +35,9 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     *CLOUDS,
 )
 
+#: The note on a node whose labels tell of GPUs that its kubelet does not offer.
+NONE_OFFERED: Final = "GPU labels present but no GPU resource is allocatable"
+
 
 def inventory(node: NodeObject, resources: GpuResources, dra_resources: frozenset[str] = frozenset()) -> Node:
     """The node with its pools, the dialects it speaks and notes.
@@ -76,5 +79,5 @@ def _notes(
     offered = {offer.vendor for offer in surface.offers} | {resources.vendor(name) for name in served}
     promised = {vendor for reading in words for vendor in reading.promises}
     if promised - offered:
-        notes.append("GPU labels present but no GPU resource is allocatable")
+        notes.append(NONE_OFFERED)
     return tuple(dict.fromkeys(notes))

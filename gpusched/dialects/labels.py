@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from gpusched.core.names import PREFIX
 from gpusched.core.node import Node
 from gpusched.core.pool import Pool
@@ -48,3 +50,10 @@ def gpusched_labels(node: Node) -> dict[str, str]:
         elif text:
             labels[MIXED] = "true"
     return labels
+
+
+def with_labels(node: Node) -> Node:
+    """The node with the labels that the labeller would write, in place of any it carries from an earlier pass."""
+    others = {key: value for key, value in node.object.labels.items() if not key.startswith(PREFIX)}
+    labels = others | gpusched_labels(node)
+    return msgspec.structs.replace(node, object=msgspec.structs.replace(node.object, labels=labels))

@@ -9,6 +9,7 @@ from kubernetes.aio.client.configuration import Configuration
 from gpusched.kube.errors import ConfigurationError
 
 _USUAL = "~/.kube/config"
+DEFAULT_NAMESPACE = "default"
 
 
 async def load_configuration(kubeconfig: str | None, context: str | None, *, in_cluster: bool) -> Configuration:
@@ -34,9 +35,31 @@ async def load_configuration(kubeconfig: str | None, context: str | None, *, in_
     return configuration
 
 
+def has_kubeconfig() -> bool:
+    """Whether $KUBECONFIG or the usual place names a file that is there."""
+    return _any_file(os.environ.get("KUBECONFIG") or _USUAL)
+
+
+def context_namespace(kubeconfig: str | None, context: str | None) -> str:
+    """The namespace that a context (the current one unless named) works in. Never fails: whoever opens a session with
+    the file says what is wrong with it.
+    """
+    try:
+        contexts, current = config.list_kube_config_contexts(  # type: ignore[no-untyped-call]
+            kubeconfig or os.environ.get("KUBECONFIG") or _USUAL
+        )
+        named = {item["name"]: item["context"] for item in contexts}
+        return str(named[context or current["name"]].get("namespace") or DEFAULT_NAMESPACE)
+    except Exception:  # noqa: BLE001 - a kubeconfig is user input and the library checks little of it
+        return DEFAULT_NAMESPACE
+
+
+def _any_file(paths: str) -> bool:
+    return any(Path(name).expanduser().is_file() for name in paths.split(os.pathsep) if name)
+
+
 def _found(paths: str) -> str:
-    names = [name for name in paths.split(os.pathsep) if name]
-    if not any(Path(name).expanduser().is_file() for name in names):
+    if not _any_file(paths):
         raise ConfigurationError(f"kubeconfig {paths} does not exist: name one with --kubeconfig")
     return paths
 

@@ -1,7 +1,8 @@
-"""Tell people through Events: the same thing said again raises a count, and one object cannot flood the cluster."""
+"""Tell people through Events: one for each object and reason, counted up, and no object can flood the cluster."""
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Final
 
@@ -44,7 +45,7 @@ class Severity:
 
 
 class _Said(msgspec.Struct):
-    """One thing said about one object: how often, since when, and whether the server has it."""
+    """What is said about one object for one reason: how often, since when, and whether the server has it."""
 
     about: Reference
     reason: str
@@ -57,9 +58,12 @@ class _Said(msgspec.Struct):
 
 
 class Recorder:
-    """Collects events without waiting and writes them in `run()`. What cannot be written is dropped and counted.
+    """Collects events without waiting and writes them in `run()`. What cannot be written is dropped and counted;
+    `on_drop` is called each time.
 
-    Events are a courtesy: no decision waits for them, and they are lost when the process ends.
+    For one reason an object has one Event, which says what was said last: a text that changes, such as a place in a
+    line, takes no more room than one that does not. Events are a courtesy: no decision waits for them, and those not
+    written are lost when `run` ends.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Recorder:
         *,
         component: str = "gpusched",
         timing: Timing | None = None,
+        on_drop: Callable[[], None] = lambda: None,
     ) -> None:
         #: Events not written: too many about one object, too many waiting, or refused.
         self.dropped = 0
@@ -76,41 +81,56 @@ class Recorder:
         self._instance = instance
         self._component = component
         self._timing = timing or Timing()
+        self._on_drop = on_drop
         self._said: OrderedDict[str, _Said] = OrderedDict()
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._buckets: OrderedDict[Reference, tuple[float, float]] = OrderedDict()
         self._wake = asyncio.Event()
 
+    @property
+    def full(self) -> bool:
+        """Whether so many events wait to be written that a further one would drive out the oldest."""
+        return len(self._waiting) >= _WAITING
+
     def record(self, about: Reference, reason: str, message: str, severity: str = Severity.WARNING) -> None:
         """Say something about an object: `reason` is one CamelCase word, `message` a sentence."""
         if not self._allowed(about):
-            self.dropped += 1
+            self._drop()
             return
         message = message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 4]} ..."
         now = self._timing.timestamp().partition(".")[0] + "Z"
-        name = _event_name(about, reason, message)
+        name = _event_name(about, reason)
         said = self._said.get(name)
         if said is None:
             self._said[name] = _Said(about, reason, message, severity, now, now)
         else:
+            said.message = message
             said.count += 1
             said.last = now
         self._said.move_to_end(name)
         self._waiting[name] = None
         if len(self._waiting) > _WAITING:
             self._waiting.popitem(last=False)
-            self.dropped += 1
+            self._drop()
         self._forget()
         self._wake.set()
 
     async def run(self) -> None:
         """Write what is recorded until cancelled."""
-        while True:
-            while self._waiting:
-                name, _ = self._waiting.popitem(last=False)
-                await self._write(name, self._said[name])
-            self._wake.clear()
-            await self._wake.wait()
+        try:
+            while True:
+                while self._waiting:
+                    name, _ = self._waiting.popitem(last=False)
+                    await self._write(name, self._said[name])
+                self._wake.clear()
+                await self._wake.wait()
+        finally:
+            # What was true then may not be when the next run begins.
+            self._waiting.clear()
+
+    def _drop(self) -> None:
+        self.dropped += 1
+        self._on_drop()
 
     async def _write(self, name: str, said: _Said) -> None:
         for attempt in range(_ATTEMPTS):
@@ -125,7 +145,7 @@ class Recorder:
                 return
             if response.status != 429 and response.status < 500:
                 break
-        self.dropped += 1
+        self._drop()
 
     async def _send(self, name: str, said: _Said) -> Response:
         """Create the event, or raise the count of one that the server has (it keeps events for an hour)."""
@@ -188,7 +208,7 @@ def _path(about: Reference) -> str:
     return f"/api/v1/namespaces/{about.namespace or 'default'}/events"
 
 
-def _event_name(about: Reference, reason: str, message: str) -> str:
-    """The same thing said about the same object has one name, also after a restart."""
-    digest = blake2b("\0".join((about.kind, about.uid, reason, message)).encode(), digest_size=8).hexdigest()
+def _event_name(about: Reference, reason: str) -> str:
+    """One object has one name for one reason, also after a restart."""
+    digest = blake2b("\0".join((about.kind, about.uid, reason)).encode(), digest_size=8).hexdigest()
     return f"{about.name[: _LONGEST_NAME - len(digest) - 1]}.{digest}"

@@ -163,12 +163,23 @@ class Session:
     def _url(self, path: str) -> str:
         return self.server + path
 
-    async def _headers(self, method: str, path: str) -> dict[str, str]:
+    async def authorization(self) -> str | None:
+        """The value of the Authorization header, None where a certificate alone proves who we are.
+
+        Raises Unreachable when the token cannot be read.
+        """
+        return await self._token("GET", "/")
+
+    async def _token(self, method: str, path: str) -> str | None:
         """Reads the token anew when it is due; one that cannot be read counts as no answer."""
         try:
             token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
         except Exception as error:  # the library's hooks raise what they like
             raise Unreachable(method, path, f"credentials cannot be read: {error}", sent=False) from error
+        return str(token) if token else None
+
+    async def _headers(self, method: str, path: str) -> dict[str, str]:
+        token = await self._token(method, path)
         # Unpacking would cost more than a cluster's own network does.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if token:

@@ -131,8 +131,13 @@ def kwok(layout: Layout, options: Options) -> list[str]:
     ]
 
 
-def scheduler_configuration(given: Mapping[str, object], kubeconfig: Path) -> dict[str, object]:
-    """The given KubeSchedulerConfiguration with what only this control plane knows; the rest stays as given."""
+def scheduler_configuration(
+    given: Mapping[str, object], kubeconfig: Path, *, election: object = None
+) -> dict[str, object]:
+    """The given KubeSchedulerConfiguration with what only this control plane knows; the rest stays as given.
+
+    `election` is how the leader is elected, None for not at all.
+    """
     connection = given.get("clientConnection")
     rates = {"qps": 500, "burst": 1000} | (dict(connection) if isinstance(connection, Mapping) else {})
     return {
@@ -140,7 +145,7 @@ def scheduler_configuration(given: Mapping[str, object], kubeconfig: Path) -> di
         "kind": "KubeSchedulerConfiguration",
         **given,
         "clientConnection": rates | {"kubeconfig": str(kubeconfig)},
-        "leaderElection": {"leaderElect": False},
+        "leaderElection": election or {"leaderElect": False},
     }
 
 

@@ -75,7 +75,7 @@ class Operations:
         create_nodes(self.api("admin"), trees)
 
     def wait_for(
-        self, path: str, accepts: Callable[[dict[str, object]], Found | None], seconds: float = 30.0, what: str = ""
+        self, path: str, accepts: Callable[[dict[str, object]], Found | None], seconds: float = 60.0, what: str = ""
     ) -> Found:
         """The first true answer of `accepts` to what is at `path`; it is asked again and again.
 
@@ -87,7 +87,7 @@ class Operations:
         """
         return self.wait_until(lambda: accepts(self.get(path)), seconds, what or path)
 
-    def wait_until(self, holds: Callable[[], Found | None], seconds: float = 30.0, what: str = "condition") -> Found:
+    def wait_until(self, holds: Callable[[], Found | None], seconds: float = 60.0, what: str = "condition") -> Found:
         """The first true answer of `holds`; it is asked again and again.
 
         Raises:

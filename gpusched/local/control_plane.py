@@ -9,6 +9,8 @@ from tempfile import gettempdir
 from types import TracebackType
 from typing import Final, Self
 
+import msgspec
+
 from certs.issue import issue_ca, issue_leaf
 from gpusched.local import arguments
 from gpusched.local.api import Api
@@ -156,6 +158,12 @@ class ControlPlane(Operations):
         self.stop("kube-scheduler")
         self._start_scheduler(self._options.scheduler if configuration is None else configuration)
         self._await_scheduler()
+
+    def spawn_scheduler(self, name: str, configuration: Path, port: int) -> Child:
+        """Start one more kube-scheduler, whose own server is at this port."""
+        layout = msgspec.structs.replace(self._layout, scheduler_port=port)
+        words = arguments.scheduler(layout, self._options, configuration)
+        return self.spawn(name, [str(self._binaries["kube-scheduler"]), *words])
 
     def restart_api_server(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Kill kube-apiserver, do something, and start it anew where it was; returns when it is ready.

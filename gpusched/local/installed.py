@@ -17,6 +17,7 @@ from gpusched.local.control_plane import ControlPlane
 from gpusched.local.credentials import write_private
 from gpusched.local.errors import StartError
 from gpusched.local.ports import LOOPBACK, free_ports
+from gpusched.local.second_scheduler import SECOND, start_second_scheduler
 from gpusched.policy.config import parse_config
 from gpusched.wire.scheduler_config import Endpoint, extender_stanza, managed_resources, scheduler_config
 
@@ -43,8 +44,10 @@ class Installed:
     """gpusched installed and running, as a context manager over a control plane that is entered already.
 
     `config` is a gpusched configuration as a tree. `arguments` go to `gpusched serve` as they are. With
-    `extender=False` kube-scheduler is left without the extender. Certificates are those that gpusched keeps in Secrets,
-    and caBundles are written by itself; with `own_certificates=False` they are files, good without an API server too.
+    `extender=False` kube-scheduler is left without the extender. Where the configuration has a secondScheduler, that
+    one runs beside kube-scheduler and has the extender; the control plane must have its identity. Certificates are
+    those that gpusched keeps in Secrets, and caBundles are written by itself; with `own_certificates=False` they are
+    files, good without an API server too.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Installed:
         self._arguments = list(arguments)
         self._extender = extender
         self._own_certificates = own_certificates
+        self._second = bool(self._config.get("secondScheduler"))
         self._webhook_port, self._extender_port, self._admin_port = free_ports(3)
         self._folder = plane.folder / f"gpusched-{self._admin_port}"
 
@@ -76,14 +80,19 @@ class Installed:
             self._await_bundles()
             self.issue()
         self._plane.apply(documents(base / "policy.yaml"))
-        if self._extender:
+        if self._extender and self._second:
+            self._plane.apply(documents(base.parent / "overlays" / "managed" / "scheduler-rbac.yaml"))
+            start_second_scheduler(self._plane, self.scheduler_configuration())
+        elif self._extender:
             self._plane.restart_scheduler(self.scheduler_configuration())
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._extender:
+        if self._extender and self._second:
+            self._plane.stop(SECOND)
+        elif self._extender:
             self._plane.restart_scheduler()
         for tree in [*self.webhooks(), *documents(manifests_folder() / "base" / "policy.yaml")]:
             self._plane.request("DELETE", _path(tree))
@@ -91,7 +100,7 @@ class Installed:
 
     @property
     def admin_url(self) -> str:
-        """URL of health, readiness and metrics."""
+        """URL of the page, health, readiness and metrics."""
         return f"http://{LOOPBACK}:{self._admin_port}"
 
     @property
@@ -195,7 +204,8 @@ class Installed:
         resources = GpuResources({item.name: item.vendor for item in config.resources})
         names = managed_resources(resources, ())
         endpoint = Endpoint(f"https://{LOOPBACK}:{self._extender_port}", str(self.certificates / "scheduler"))
-        return scheduler_config(extender_stanza(config, endpoint, names, break_glass=break_glass))
+        stanza = extender_stanza(config, endpoint, names, break_glass=break_glass)
+        return scheduler_config(stanza, config.second_scheduler)
 
     def _bundle(self) -> str:
         return base64.b64encode((self.certificates / "ca.crt").read_bytes()).decode()
@@ -221,6 +231,7 @@ class Installed:
             "--host", LOOPBACK,
             *(word for name, port in ports.items() for word in (f"--{name}-port", str(port))),
             "--drain-seconds", "0.5",
+            "--admin-access", "open",
             *self._arguments,
         ]  # fmt: skip
 

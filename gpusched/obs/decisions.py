@@ -17,6 +17,8 @@ class DecisionLog:
         self._log = log
         self._metrics = metrics
         self._clock = clock
+        #: Told of every decision, beside log and metrics.
+        self.told: list[Observer] = []
 
     def watched(self, answer: Timed) -> Callable[[bytes], bytes]:
         """The answer with its decisions recorded."""
@@ -37,6 +39,8 @@ class DecisionLog:
         self._metrics.decisions.labels(decision.verb, decision.code).inc()
         for code, mode in _news(decision):
             self._metrics.admission_refusals.labels(decision.namespace, code, mode).inc()
+        for tell in self.told:
+            tell(decision)
         self._log.info("decision", **_fields(decision), duration_ms=round(seconds * 1000, 3))
 
 

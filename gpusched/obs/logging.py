@@ -26,7 +26,6 @@ def configure(level: str = "info", *, json: bool = True, stream: TextIO | None =
     renderer: Processor = _json if json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,

@@ -29,6 +29,8 @@ class Metrics:
         self.requests = Counter(
             "gpusched_requests", "HTTP requests by endpoint and status.", ["endpoint", "code"], registry=registry
         )
+        # Looking a series up by its labels costs more than counting in it.
+        self._request_series: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self.request_seconds = Histogram(
             "gpusched_request_seconds",
             "Time from the head of a request to its answer.",
@@ -72,6 +74,9 @@ class Metrics:
         )
         self.labels_patched = Counter("gpusched_node_label_patches", "Nodes labelled.", ["result"], registry=registry)
         self.gates_lifted = Counter("gpusched_quota_gates_lifted", "Quota gates lifted.", ["result"], registry=registry)
+        self.events_dropped = Counter(
+            "gpusched_events_dropped", "Events not written: too many at once, or refused.", registry=registry
+        )
         self.pods_woken = Counter("gpusched_pods_woken", "Pending pods woken.", ["result"], registry=registry)
         self.config_valid = Gauge(
             "gpusched_config_valid", "0 while the configuration file has errors and an older one is used.",
@@ -111,8 +116,16 @@ class Metrics:
 
     def record_request(self, endpoint: str, status: int, seconds: float) -> None:
         """Count one request."""
-        self.requests.labels(endpoint, str(status)).inc()
-        self.request_seconds.labels(endpoint).observe(seconds)
+        counter, histogram = self._of_request(endpoint, status)
+        counter.inc()
+        histogram.observe(seconds)
+
+    def _of_request(self, endpoint: str, status: int) -> tuple[Counter, Histogram]:
+        found = self._request_series.get((endpoint, status))
+        if found is None:
+            found = self.requests.labels(endpoint, str(status)), self.request_seconds.labels(endpoint)
+            self._request_series[endpoint, status] = found
+        return found
 
     def watch_kind(self, kind: str, *, age: Callable[[], float], synced: Callable[[], bool]) -> None:
         """Ask for age and sync of a kind whenever the metrics are read."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpusched.placement.request import Request
-from gpusched.placement.score import RankKey, ranked
+from gpusched.placement.score import ranked
 from gpusched.state.cluster import Cluster
 
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -18,20 +18,19 @@ def candidates(request: Request, fits: Sequence[str], cluster: Cluster, n: int, 
     """
     if n <= 0 or len(fits) <= n or retry or request.soft_preferences or not request.demand.slots:
         return list(fits)
-    ranks = ranked(request, fits, cluster)
-    if len(ranks) <= n:
+    places = ranked(request, fits, cluster).places
+    if len(places) <= n:
         return list(fits)
-    last = sorted(ranks.values())[n - 1]
-    zones = {name: cluster.nodes[name].node.object.labels.get(_ZONE) for name in ranks}
-    best_of_zone: dict[str, RankKey] = {}
-    for name, zone in zones.items():
-        if zone is not None:
-            best_of_zone[zone] = min(ranks[name], best_of_zone.get(zone, ranks[name]))
-
-    def kept(name: str) -> bool:
-        if name not in ranks:
-            return False
-        zone = zones[name]
-        return ranks[name] <= last or (zone is not None and ranks[name] == best_of_zone[zone])
-
-    return [name for name in fits if kept(name)]
+    last = sorted(places.values())[n - 1]
+    best_of_zone: dict[str, tuple[int, list[str]]] = {}
+    for name, place in places.items():
+        zone = cluster.nodes[name].node.object.labels.get(_ZONE)
+        if zone is None:
+            continue
+        best, names = best_of_zone.get(zone, (place + 1, []))
+        if place < best:
+            best_of_zone[zone] = place, [name]
+        elif place == best:
+            names.append(name)
+    of_zones = {name for _, names in best_of_zone.values() for name in names}
+    return [name for name in fits if name in of_zones or places.get(name, last + 1) <= last]

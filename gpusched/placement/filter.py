@@ -1,26 +1,33 @@
 """The extender's filter: which of many nodes take a pod, and why each of the others does not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 
 from gpusched.core.codes import Reason
-from gpusched.core.selector import Requirement
-from gpusched.core.usage import QuotaUse
 from gpusched.placement.allowance import quota_use_of
 from gpusched.placement.fit import earlier, left_reason, pools_reason
 from gpusched.placement.fit import reason as fit_reason
 from gpusched.placement.request import Request
+from gpusched.placement.shape import shape_of
 from gpusched.state.cluster import Cluster
-from gpusched.state.node_state import NodeState
+
+#: Stands for the signature of the one node on which the pod itself was promised slots; others are never empty.
+_OWN: Final = ""
 
 
 class FilterAnswer(msgspec.Struct, frozen=True):
-    """`fits` keeps the order asked in; `unknown` are names that the cluster state does not hold."""
+    """Names in the order asked in: those that fit, those refused by reason, those not in the cluster state."""
 
     fits: list[str]
-    refused: dict[str, Reason]
+    by_reason: dict[Reason, list[str]]
     unknown: list[str]
+
+    @property
+    def refused(self) -> dict[str, Reason]:
+        """The reason of each node refused."""
+        return {name: reason for reason, names in self.by_reason.items() for name in names}
 
 
 def filter_nodes(request: Request, names: Sequence[str], cluster: Cluster) -> FilterAnswer:
@@ -29,100 +36,68 @@ def filter_nodes(request: Request, names: Sequence[str], cluster: Cluster) -> Fi
     The rules are evaluated once per group of nodes that cannot be told apart, so the cost per name is two look-ups.
     """
     if not request.demand.slots:
-        return FilterAnswer(fits=list(names), refused={}, unknown=[])
-    if request.resolution.constraints.node_selector:
-        return _filter_by_labels(request, names, cluster)
-    verdicts = _Verdicts(request, cluster)
-    fits: list[str] = []
-    refused: dict[str, Reason] = {}
-    unknown: list[str] = []
-    find = cluster.nodes.get
-    for name in names:
-        state = find(name)
-        if state is None:
-            unknown.append(name)
-            continue
-        reason = verdicts[state.signature] if state.signature in verdicts else verdicts.judge(state)
-        if reason is None:
-            fits.append(name)
-        else:
-            refused[name] = reason
-    return _with_own_node(request, names, FilterAnswer(fits=fits, refused=refused, unknown=unknown), cluster)
+        return FilterAnswer(fits=list(names), by_reason={}, unknown=[])
+    answer = FilterAnswer(fits=[], by_reason={}, unknown=[])
+    judge = _Judge(request, cluster)
+    selector = request.resolution.constraints.node_selector
+    left_out = cluster.node_books.selection.left_out(selector) if selector else frozenset[str]()
+    if left_out:
+        outside = [name for name in names if name in left_out]
+        names = [name for name in names if name not in left_out]
+        judge.sort(outside, answer, lambda found: earlier(found, Reason.NODE_SELECTOR))
+    judge.sort(names, answer)
+    return answer
 
 
-def _with_own_node(request: Request, names: Sequence[str], answer: FilterAnswer, cluster: Cluster) -> FilterAnswer:
-    """The answer without what the pod itself was promised: a pod tried again after a bind without an answer."""
-    own = cluster.node_of(request.uid)
-    if own is None or own not in answer.refused:
-        return answer
-    reason = fit_reason(request, cluster.nodes[own], cluster)
-    if reason is not None:
-        return FilterAnswer(fits=answer.fits, refused={**answer.refused, own: reason}, unknown=answer.unknown)
-    refused = {name: why for name, why in answer.refused.items() if name != own}
-    return FilterAnswer(
-        fits=[name for name in names if name not in refused and name in cluster.nodes],
-        refused=refused,
-        unknown=answer.unknown,
-    )
+def _as_found(reason: Reason | None) -> Reason | None:
+    return reason
 
 
-class _Verdicts(dict[str, Reason | None]):
+class _Judge:
     """Reasons by signature, for one request and one moment; static ones also by kind."""
 
     def __init__(self, request: Request, cluster: Cluster) -> None:
-        super().__init__()
         self._request = request
-        self._config = cluster.config
-        self._quota_use: QuotaUse | None = quota_use_of(request, cluster)
+        self._cluster = cluster
+        self._quota_use = quota_use_of(request, cluster)
         self._kinds: dict[int, Reason | None] = {}
+        self._reasons = shape_of(request, cluster).reasons if self._quota_use is None else {}
+        self._signatures = cluster.node_books.signatures
+        own = cluster.node_of(request.uid)
+        if own is not None and own in cluster.nodes:
+            # The answer is to be without what the pod was promised: it may be a bind that is tried again.
+            self._signatures = {**self._signatures, own: _OWN}
 
-    def judge(self, state: NodeState) -> Reason | None:
-        """Find and keep the reason of nodes like this one, labels aside."""
-        found = self._static(state)
-        if found is None:
-            found = left_reason(self._request, state.node, state.use, self._config, self._quota_use)
-        self[state.signature] = found
-        return found
+    def sort(
+        self,
+        names: Sequence[str],
+        answer: FilterAnswer,
+        told: Callable[[Reason | None], Reason | None] = _as_found,
+    ) -> None:
+        """Enter every name in the answer, with the reason that `told` makes of the one found."""
+        enter: dict[str | None, Callable[[str], None]] = {None: answer.unknown.append}
+        for name, signature in zip(names, map(self._signatures.get, names), strict=True):
+            try:
+                enter[signature](name)
+            except KeyError:
+                reason = told(self._reason(name))
+                enter[signature] = (answer.fits if reason is None else answer.by_reason.setdefault(reason, [])).append
+                enter[signature](name)
 
-    def _static(self, state: NodeState) -> Reason | None:
+    def _reason(self, name: str) -> Reason | None:
+        signature = self._signatures[name]
+        if signature == _OWN:
+            return fit_reason(self._request, self._cluster.nodes[name], self._cluster)
+        if signature not in self._reasons:
+            state = self._cluster.nodes[name]
+            found = self._static(name)
+            if found is None:
+                found = left_reason(self._request, state.node, state.use, self._cluster.config, self._quota_use)
+            self._reasons[signature] = found
+        return self._reasons[signature]
+
+    def _static(self, name: str) -> Reason | None:
+        state = self._cluster.nodes[name]
         if state.kind not in self._kinds:
             self._kinds[state.kind] = pools_reason(self._request, state.node)
         return self._kinds[state.kind]
-
-
-class _Holds(dict[str | None, bool]):
-    """Whether one requirement on labels holds, by the value of its label; None where a node does not have it."""
-
-    def __init__(self, requirement: Requirement) -> None:
-        super().__init__()
-        self._requirement = requirement
-
-    def __missing__(self, value: str | None) -> bool:
-        self[value] = self._requirement.matches({} if value is None else {self._requirement.key: value})
-        return self[value]
-
-
-def _filter_by_labels(request: Request, names: Sequence[str], cluster: Cluster) -> FilterAnswer:
-    """The same for a request whose policy looks at node labels, which differ from node to node."""
-    verdicts = _Verdicts(request, cluster)
-    selector = [(item.key, _Holds(item)) for item in request.resolution.constraints.node_selector]
-    fits: list[str] = []
-    refused: dict[str, Reason] = {}
-    unknown: list[str] = []
-    find = cluster.nodes.get
-    for name in names:
-        state = find(name)
-        if state is None:
-            unknown.append(name)
-            continue
-        reason = verdicts[state.signature] if state.signature in verdicts else verdicts.judge(state)
-        labels = state.node.object.labels
-        for key, holds in selector:
-            if not holds[labels.get(key)]:
-                reason = Reason.NODE_SELECTOR if reason is None else earlier(reason, Reason.NODE_SELECTOR)
-                break
-        if reason is None:
-            fits.append(name)
-        else:
-            refused[name] = reason
-    return _with_own_node(request, names, FilterAnswer(fits=fits, refused=refused, unknown=unknown), cluster)

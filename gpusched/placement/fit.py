@@ -43,9 +43,9 @@ _ORDER: Final = {
 _SINGLE_SLOT_DIALECT: Final = "gke"
 
 
-def earlier(one: Reason, other: Reason) -> Reason:
-    """Which of two reasons is reported."""
-    return one if _ORDER[one] <= _ORDER[other] else other
+def earlier(one: Reason | None, other: Reason) -> Reason:
+    """Which of two reasons is reported; the other where there is only that."""
+    return other if one is None or _ORDER[other] < _ORDER[one] else one
 
 
 def reason(request: Request, state: NodeState, cluster: Cluster) -> Reason | None:

@@ -4,7 +4,8 @@ Namespaces do not wait for each other. Within one, a pod that has to wait holds 
 the same families, so that small pods cannot starve a large one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -31,11 +32,12 @@ class Place(msgspec.Struct, frozen=True):
     holders: tuple[str, ...]
 
 
-def liftable(cluster: Cluster) -> list[str]:
+def liftable(cluster: Cluster, young: Collection[str] = ()) -> list[str]:
     """Keys of the gated pods whose gate may go now, in order: highest priority first, then oldest.
 
-    Pods of one owner go together or not at all, unless the quota could never take them all; then as many as fit.
-    A pod larger than the quota never goes and holds nobody back. Where no quota holds any more every pod goes.
+    Pods of one owner go together or not at all, unless the quota could never take them all; then as many as fit. As
+    long as one of them is `young`, by its key, more are expected, and they wait. A pod larger than the quota never goes
+    and holds nobody back. Where no quota holds any more every pod goes.
     """
     options = _Options(cluster)
     namespaces: dict[str, _Namespace] = {}
@@ -45,25 +47,31 @@ def liftable(cluster: Cluster) -> list[str]:
         name = requests[0].namespace
         if name not in namespaces:
             namespaces[name] = _Namespace(ledger_of(cluster.quota_use(name)), options)
-        lifted += namespaces[name].lift(requests)
+        if _together(group[0]) and any(record.key in young for record in group):
+            namespaces[name].hold(requests)
+        else:
+            lifted += namespaces[name].lift(requests)
     return lifted
 
 
 def position(uid: str, cluster: Cluster) -> Place | None:
     """Where the pod of this key stands in the line, None when it is not gated."""
+    return next((place for record, place in places(cluster) if record.key == uid), None)
+
+
+def places(cluster: Cluster) -> Iterator[tuple[PodRecord, Place]]:
+    """Every gated pod with its place, one after the other, so that a caller may pause while he walks a long line."""
     options = _Options(cluster)
-    line = cluster.gated()
-    requests = [request_of(record.pod, cluster) for record in line]
-    own = next((request for request in requests if request.uid == uid), None)
-    if own is None:
-        return None
-    wanted = _families(options.of(own))
-    place = 1
-    for request in requests:
-        if request.uid == uid:
-            break
-        place += request.namespace == own.namespace and _compete(_families(options.of(request)), wanted)
-    return Place(place=place, holders=_holders(own.namespace, wanted, cluster))
+    ahead: dict[str, Counter[frozenset[str] | None]] = {}
+    holders: dict[tuple[str, frozenset[str] | None], tuple[str, ...]] = {}
+    for record in cluster.gated():
+        namespace, wanted = record.pod.namespace, _families(options.of(request_of(record.pod, cluster)))
+        before = ahead.setdefault(namespace, Counter())
+        place = 1 + sum(count for families, count in before.items() if _compete(families, wanted))
+        before[wanted] += 1
+        if (namespace, wanted) not in holders:
+            holders[namespace, wanted] = _holders(namespace, wanted, cluster)
+        yield record, Place(place=place, holders=holders[namespace, wanted])
 
 
 class _Options:
@@ -94,7 +102,7 @@ class _Namespace:
 
     def lift(self, group: Sequence[Request]) -> list[str]:
         """Keys of the pods of a group that may go; what has to wait holds back later pods."""
-        hopeful = [request for request in group if self._fits(Ledger(), [request]) is not None]
+        hopeful = self._hopeful(group)
         if not any(self._held_back(request) for request in hopeful):
             after = self._fits(self._ledger, hopeful)
             if after is not None:
@@ -102,8 +110,16 @@ class _Namespace:
                 return [request.uid for request in hopeful]
             if self._fits(Ledger(), hopeful) is None or len(hopeful) < len(group):
                 return self._lift_singly(hopeful)
-        self._awaited |= {_families(self._options.of(request)) for request in hopeful}
+        self.hold(hopeful)
         return []
+
+    def hold(self, group: Sequence[Request]) -> None:
+        """Let a group wait; it holds back later pods."""
+        self._awaited |= {_families(self._options.of(request)) for request in self._hopeful(group)}
+
+    def _hopeful(self, group: Sequence[Request]) -> list[Request]:
+        """Those that the quota could ever take."""
+        return [request for request in group if self._fits(Ledger(), [request]) is not None]
 
     def _lift_singly(self, group: Sequence[Request]) -> list[str]:
         lifted = []
@@ -156,12 +172,16 @@ def _groups(line: Sequence[PodRecord]) -> list[list[PodRecord]]:
     groups: dict[tuple[str, ...], list[PodRecord]] = {}
     for record in line:
         owner = record.pod.owner
-        if owner is None or owner.kind in _SINGLE_OWNERS:
-            key: tuple[str, ...] = (record.key,)
-        else:
+        key: tuple[str, ...] = (record.key,)
+        if owner is not None and _together(record):
             key = (record.pod.namespace, owner.kind, owner.name, owner.uid)
         groups.setdefault(key, []).append(record)
     return list(groups.values())
+
+
+def _together(record: PodRecord) -> bool:
+    """Whether the pod leaves together with others of its owner."""
+    return record.pod.owner is not None and record.pod.owner.kind not in _SINGLE_OWNERS
 
 
 def _kinds_of_nodes(cluster: Cluster) -> list[Node]:
@@ -206,10 +226,12 @@ def _compete(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
 
 def _holders(namespace: str, wanted: frozenset[str] | None, cluster: Cluster) -> tuple[str, ...]:
     names: set[str] = set()
-    for state in cluster.nodes.values():
-        families: Mapping[str, str | None] = {pool.resource: pool.family for pool in state.node.pools}
-        for holder in state.holders.values():
-            used = [families.get(resource) for resource in holder.slots]
-            if holder.namespace == namespace and (wanted is None or any(family in wanted for family in used)):
-                names.add(holder.name)
+    for key in cluster.books.of_namespace(namespace):
+        state = cluster.nodes.get(cluster.node_of(key) or "")
+        if state is None:
+            continue
+        holder = state.holders[key]
+        pools = [state.node.pool(resource) for resource in holder.slots]
+        if wanted is None or any(pool is not None and pool.family in wanted for pool in pools):
+            names.add(holder.name)
     return tuple(sorted(names))

@@ -9,6 +9,7 @@ import msgspec
 from gpusched.core.pool import Pool
 from gpusched.core.usage import PoolUse
 from gpusched.placement.request import Request
+from gpusched.placement.shape import RankKey, shape_of
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 
@@ -17,25 +18,11 @@ MAX_SCORE: Final = 10
 _MIB_PER_GIB: Final = 1024
 
 
-class RankKey(msgspec.Struct, frozen=True, order=True):
-    """How well a node suits a pod, compared field by field; less is better.
+class Ranking(msgspec.Struct, frozen=True):
+    """Distinct ranks in rising order, and the place in it of each node."""
 
-    `family` is the place in the order of preference. `divided` counts resources of which one container asks for several
-    slots that are parts of GPUs: a CUDA process uses one MIG device, and shares of one GPU are no more than one of them
-    (NVIDIA MIG User Guide, k8s-device-plugin). `unknown` counts resources of unknown memory. `waste_gib` is
-    visible memory beyond what is asked, in whole GiB, since equal cards report slightly unequal sizes. `opened` counts
-    GPUs in use for the first time, `load` and `free` say how full the pool will be, both turned round to spread.
-    `waste_mib` settles the rest.
-    """
-
-    family: int = 0
-    divided: int = 0
-    unknown: int = 0
-    waste_gib: int = 0
-    opened: int = 0
-    load: float = 0.0
-    free: int = 0
-    waste_mib: int = 0
+    ranks: list[RankKey]
+    places: dict[str, int]
 
 
 def scores(request: Request, names: Sequence[str], cluster: Cluster) -> dict[str, int]:
@@ -45,25 +32,29 @@ def scores(request: Request, names: Sequence[str], cluster: Cluster) -> dict[str
     more than eleven ranks the weightier differences are kept apart. A node that is not known has 0, and so has every
     node for a pod without GPU demand.
     """
-    ranks = ranked(request, names, cluster)
-    levels = _levels(sorted(set(ranks.values())))
-    return {name: levels[ranks[name]] if name in ranks else 0 for name in names}
+    ranking = ranked(request, names, cluster)
+    levels = _levels(ranking.ranks)
+    places = ranking.places
+    return {name: levels[places[name]] if name in places else 0 for name in names}
 
 
-def ranked(request: Request, names: Sequence[str], cluster: Cluster) -> dict[str, RankKey]:
-    """Rank keys of the named nodes that are known; none for a pod without GPU demand."""
-    ranks: dict[str, RankKey] = {}
+def ranked(request: Request, names: Sequence[str], cluster: Cluster) -> Ranking:
+    """The named nodes that are known, ranked; none for a pod without GPU demand. Equal nodes are looked at once."""
     if not request.demand.slots:
-        return ranks
-    by_signature: dict[str, RankKey] = {}
-    for name in names:
-        state = cluster.nodes.get(name)
-        if state is None:
-            continue
-        if state.signature not in by_signature:
-            by_signature[state.signature] = rank_key(request, state)
-        ranks[name] = by_signature[state.signature]
-    return ranks
+        return Ranking([], {})
+    found = list(map(cluster.node_books.signatures.get, names))
+    alike = {signature: name for signature, name in zip(found, names, strict=True) if signature is not None}
+    kept = shape_of(request, cluster).ranks
+    for signature, name in alike.items():
+        if signature not in kept:
+            kept[signature] = rank_key(request, cluster.nodes[name])
+    keys = {signature: kept[signature] for signature in alike}
+    ranks = sorted(set(keys.values()))
+    place_of = {rank: place for place, rank in enumerate(ranks)}
+    places = {signature: place_of[key] for signature, key in keys.items()}
+    return Ranking(
+        ranks, {name: places[signature] for name, signature in zip(names, found, strict=True) if signature is not None}
+    )
 
 
 def rank_key(request: Request, state: NodeState) -> RankKey:
@@ -138,21 +129,21 @@ def _load_after(pool: Pool, use: PoolUse, slots: int, claim: int | None) -> floa
     return max(by_slots, taken / (part * pool.slots))
 
 
-def _levels(ranks: Sequence[RankKey]) -> dict[RankKey, int]:
-    """Scores of distinct ranks in rising order: evenly spread while they are few, else one step down at each of the
-    ten weightiest differences between neighbours.
+def _levels(ranks: Sequence[RankKey]) -> list[int]:
+    """Scores by place of distinct ranks in rising order: evenly spread while they are few, else one step down at each
+    of the ten weightiest differences between neighbours.
     """
     steps = len(ranks) - 1
     if steps <= 0:
-        return dict.fromkeys(ranks, MAX_SCORE)
+        return [MAX_SCORE] * len(ranks)
     if steps <= MAX_SCORE:
-        return {rank: (2 * MAX_SCORE * (steps - place) + steps) // (2 * steps) for place, rank in enumerate(ranks)}
+        return [(2 * MAX_SCORE * (steps - place) + steps) // (2 * steps) for place in range(len(ranks))]
     down = _weightiest([_weight(one, other) for one, other in pairwise(ranks)])
     score = MAX_SCORE
-    levels = {ranks[0]: score}
-    for place, rank in enumerate(ranks[1:]):
+    levels = [score]
+    for place in range(steps):
         score -= place in down
-        levels[rank] = score
+        levels.append(score)
     return levels
 
 

@@ -5,6 +5,7 @@ from typing import Final, TypeVar
 
 from gpusched.core.fault import Fault
 from gpusched.core.fields import Field, literal
+from gpusched.core.names import DEFAULT_SCHEDULER
 from gpusched.core.pod import Toleration
 from gpusched.policy.config_policy import read_inline_policy, read_selected_policies, refuse_unknown
 from gpusched.policy.duration_text import parse_duration_ms, parse_duration_s, parse_percent
@@ -36,6 +37,7 @@ _KEYS: Final = (
     "runtimeClasses",
     "tolerations",
     "exemptNamespaces",
+    "secondScheduler",
     "lowering",
     "claims",
     "sharing",
@@ -77,6 +79,7 @@ def parse_config(tree: object) -> tuple[Config, tuple[Fault, ...]]:
         runtime_classes=_runtime_classes(root.get("runtimeClasses")),
         tolerations=tuple(_toleration(entry) for entry in root.get("tolerations").items()),
         exempt_namespaces=_exempt(exempt) if exempt.present else _DEFAULT.exempt_namespaces,
+        second_scheduler=_second_scheduler(root.get("secondScheduler")),
         lowering_enabled=lowering.get("enabled").boolean(_DEFAULT.lowering_enabled),
         lowering_dialects=_dialects(lowering.get("dialects")),
         claim_reserve=_parsed(claims.get("reserve"), parse_percent, _DEFAULT.claim_reserve),
@@ -191,6 +194,18 @@ def _exempt(field: Field) -> tuple[str, ...]:
         else:
             item.fault(f"{quoted(name)} is no name of a namespace; write names without patterns, such as kube-system")
     return tuple(dict.fromkeys(names))
+
+
+def _second_scheduler(field: Field) -> str:
+    """A scheduler's name, which is the name of its Lease too."""
+    name = field.text()
+    if name == DEFAULT_SCHEDULER:
+        field.fault(f"{name} is the first scheduler; leave secondScheduler out where that one calls gpusched")
+    elif name and not is_subdomain(name):
+        field.fault(f"{quoted(name)} is no name of a scheduler; write a lower-case name such as gpusched-scheduler")
+    else:
+        return name
+    return _DEFAULT.second_scheduler
 
 
 def _dialects(field: Field) -> tuple[str, ...] | None:

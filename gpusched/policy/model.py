@@ -125,6 +125,8 @@ class Config(msgspec.Struct, frozen=True):
     )
     tolerations: tuple[Toleration, ...] = ()
     exempt_namespaces: tuple[str, ...] = ("kube-system", "kube-node-lease", "gpu-operator", "gpusched-system")
+    #: The scheduler that calls gpusched where the default one does not; empty where the default one does.
+    second_scheduler: str = ""
     lowering_enabled: bool = True
     #: None means auto: the dialects present in the cluster.
     lowering_dialects: tuple[str, ...] | None = None

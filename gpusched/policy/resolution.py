@@ -24,6 +24,7 @@ class Resolution(msgspec.Struct, frozen=True):
     whose group is in mode enforce. `wanted` is the intersection of everything whatever the mode, which admission
     judges by and reports by mode. `layers` are the cluster and namespace sides in force, tightest named first in
     messages. `malformed` are standing bad values of the namespace (its GPU pods are refused with them).
+    `gpu_less_pods` is whether the namespace sends its pods without a GPU to gpusched.
     """
 
     namespace: str
@@ -40,6 +41,7 @@ class Resolution(msgspec.Struct, frozen=True):
     placement: str = "pack"
     runtime_class: str = "auto"
     visible_devices: str = "allow"
+    gpu_less_pods: bool = False
     exempt: bool = False
 
     def enforces(self, group: Group) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from gpusched.core.names import EXEMPT_LABEL, GPU_LESS_LABEL
 from gpusched.policy.conflicts import conflicts
 from gpusched.policy.intersection import intersect, tighter_quota
 from gpusched.policy.layers import CEILING, GROUP_FIELDS, Stack, configured_policy, fields_of, stack, without
@@ -22,12 +23,13 @@ def resolve(
 ) -> Resolution:
     """Lay the pod's annotations over what `stack` says of its namespace.
 
-    A pod in an exempt namespace keeps its own annotations and nothing else. `present_products` are products seen in
-    the cluster: product rules conflict when neither they nor the catalogue hold one that satisfies both sides.
+    A pod in a namespace that is exempt, by configuration or label, keeps its own annotations and nothing else.
+    `present_products` are products seen in the cluster: product rules conflict when neither they nor the catalogue hold
+    one that satisfies both sides.
     The ceiling's placement and runtime class, being choices and no bounds, override those of every other layer.
     """
     own = pod_parsed.policy
-    if namespace in config.exempt_namespaces:
+    if namespace in config.exempt_namespaces or namespace_labels.get(EXEMPT_LABEL) == "true":
         return _exempt(config, namespace, namespace_labels, pod_parsed)
     held = stack(config, namespace, namespace_labels, namespace_parsed)
     policies = [layer.policy for layer in held.layers]
@@ -50,6 +52,7 @@ def resolve(
         or own.runtime_class
         or _innermost(policies, "runtime_class", "auto"),
         visible_devices=_visible_devices(config.ceiling, policies),
+        gpu_less_pods=namespace_labels.get(GPU_LESS_LABEL) == "true",
     )
 
 

@@ -1,4 +1,4 @@
-"""The administration port: GET /healthz, /readyz and /metrics."""
+"""The administration port: GET /healthz, /readyz and /metrics, and the page with its JSON."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,10 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from gpusched.obs.inventory import Inventory
 from gpusched.obs.metrics import CONTENT_TYPE, Metrics
+from gpusched.serve.slices import in_slices
+from gpusched.serve.view_app import Endpoints
 from webhook.edge import bare_application
 
 
@@ -25,7 +28,9 @@ class Readiness:
         return closed is None, "".join(f"{line}\n" for line in lines)
 
 
-def create_app(readiness: Readiness, metrics: Metrics) -> FastAPI:
+def create_app(
+    readiness: Readiness, metrics: Metrics, inventory: Inventory | None = None, endpoints: Endpoints | None = None
+) -> FastAPI:
     """The application. Alive is whoever answers: the event loop that decides is the one that serves this."""
     app = bare_application()
 
@@ -37,8 +42,13 @@ def create_app(readiness: Readiness, metrics: Metrics) -> FastAPI:
         return PlainTextResponse(text, 200 if ready else 503)
 
     async def metrics_text(_: Request) -> Response:
-        return Response(metrics.render(), headers={"content-type": CONTENT_TYPE})
+        if inventory is None:
+            return Response(metrics.render(), headers={"content-type": CONTENT_TYPE})
+        await in_slices(inventory.update())
+        return Response(metrics.render() + inventory.render(), headers={"content-type": CONTENT_TYPE})
 
     for path, endpoint in (("/healthz", healthz), ("/readyz", readyz), ("/metrics", metrics_text)):
         app.router.add_route(path, endpoint, methods=["GET"], include_in_schema=False)
+    if endpoints is not None:
+        endpoints.add_to(app)
     return app

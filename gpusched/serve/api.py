@@ -6,7 +6,7 @@ from typing import Final
 
 from gpusched.core.names import BOUND_ANNOTATION, QUOTA_GATE, STATUS_PREFIX
 from gpusched.core.pod import Pod
-from gpusched.kube import writes
+from gpusched.kube import node_pods, writes
 from gpusched.kube.errors import Unreachable
 from gpusched.kube.session import Session
 from gpusched.kube.writes import Outcome, Result
@@ -60,6 +60,10 @@ class ServiceApi:
         if outcome.result is Result.UNKNOWN:
             return 0, None
         return await self.get_pod(promise.namespace, promise.name)
+
+    async def pods_on(self, node_name: str) -> tuple[Pod, ...] | None:
+        """All unfinished pods of a node, None where they cannot be read."""
+        return await node_pods.pods_on(self._session, node_name)
 
     async def label_node(self, name: str, labels: Mapping[str, str | None]) -> str | None:
         """Set and remove labels of a node."""

@@ -5,28 +5,30 @@ import time
 
 import msgspec
 
+from gpusched.kube.events import Recorder
 from gpusched.kube.leader import Election, Terms
 from gpusched.kube.session import Session
 from gpusched.obs.decisions import DecisionLog
 from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
+from gpusched.serve.announcer import Announcer
 from gpusched.serve.api import ServiceApi
 from gpusched.serve.binding import Binder, BindTimes
+from gpusched.serve.extender_answers import extender_answers
 from gpusched.serve.extender_app import ExtenderAnswers
 from gpusched.serve.feed import Feed
 from gpusched.serve.following import Following
 from gpusched.serve.gates import Gates
 from gpusched.serve.labeller import Labeller
-from gpusched.serve.leadership import Leadership
+from gpusched.serve.leadership import Duty, Leadership
 from gpusched.serve.options import LEASE, Options
 from gpusched.serve.overtaken import Overtaken
+from gpusched.serve.pending import Pending
 from gpusched.serve.predecessor import SETTLED_ANNOTATION, Predecessor, carried_out_within, settled_after
-from gpusched.serve.retries import Retries
+from gpusched.serve.told import Told
 from gpusched.serve.wake import Waker
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import Kind
-from gpusched.wire.answers import answer_filter, answer_preempt, answer_prioritize
-from gpusched.wire.decision import Decision, Observer
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -83,7 +85,7 @@ class ExtenderRole:
         self.leadership = Leadership(
             lambda: not options.leader_elect or (self._election.leading and not self._stepping_down),
             self._relist,
-            (self._labeller.run, self._gates.run, waker.run, self.binder.settle_forever),
+            (self._labeller.run, self._gates.run, waker.run, self.binder.settle_forever, *_announcing(around)),
             metrics,
             log,
             predecessor.wait,
@@ -119,22 +121,7 @@ class ExtenderRole:
 
     def answers(self) -> ExtenderAnswers:
         """The four answers, watched by logs and metrics."""
-        cluster, retries, watched = self._around.cluster, Retries(), self._around.decisions.watched
-
-        def filter_(body: bytes, observe: Observer) -> bytes:
-            def both(decision: Decision) -> None:
-                self._overtaken.asked(decision)
-                observe(decision)
-
-            retry = cluster.config.candidates > 0 and retries.again(body)
-            return answer_filter(body, cluster, retry=retry, observe=both)
-
-        return ExtenderAnswers(
-            filter=watched(filter_),
-            prioritize=watched(lambda body, observe: answer_prioritize(body, cluster, observe=observe)),
-            preempt=watched(lambda body, observe: answer_preempt(body, cluster, observe=observe)),
-            bind=self.binder.answer,
-        )
+        return extender_answers(self._around.cluster, self._around.decisions, self._overtaken, self.binder.answer)
 
     def _lost(self) -> None:
         self.leadership.stop()
@@ -151,3 +138,19 @@ class ExtenderRole:
         if problem is None and leading and former not in {"", options.pod_name}:
             return await api.label_leader(options.namespace, former, leading=False)
         return problem
+
+
+def _announcing(around: Surroundings) -> tuple[Duty, Duty]:
+    """What finds out what there is to tell, and what writes it."""
+    recorder = Recorder(around.session, around.options.identity, on_drop=around.metrics.events_dropped.inc)
+    told = Told(recorder.record, lambda: recorder.full, time.monotonic)
+    pending = Pending(around.cluster, around.api.get_pod, around.api.pods_on, told, time.monotonic)
+
+    def failed() -> None:
+        around.metrics.failures.labels("events").inc()
+        around.log.exception("events could not be found out")  # noqa: LOG004 - called while it is handled
+
+    def trusted() -> bool:
+        return around.following.closed() is None
+
+    return Announcer(around.cluster, pending, told, trusted, time.monotonic, failed).run, recorder.run

@@ -14,8 +14,10 @@ from gpusched.state.cluster import Cluster
 RemoveGate = Callable[[Pod], Awaitable[str | None]]
 """Take the quota gate off a pod. The text says why it did not work; a pod that is gone or has none counts as done."""
 
-#: Seconds for further events to come in before the line is walked: a Job's pods are created one by one.
+#: Seconds for further events to come in before the line is walked.
 _GATHER: Final = 0.1
+#: Seconds without another pod of an owner after which all are there: controllers create them one by one.
+_SETTLED: Final = 1.0
 #: How many times as long as a walk took nothing is done before the next one.
 _REST: Final = 9.0
 #: Seconds until a pod whose gate could not be lifted is tried again.
@@ -38,6 +40,9 @@ class Gates:
         self._changed = asyncio.Event()
         #: Keys of pods lifted or tried, with the time before which they are not tried again.
         self._not_before: dict[str, float] = {}
+        #: Keys of the gated pods, with the time at which they were first seen.
+        self._since: dict[str, float] = {}
+        self._pause = _PAUSE
 
     def touch(self) -> None:
         """Something changed."""
@@ -51,7 +56,7 @@ class Gates:
             # A long line takes long to walk; the rest of the service gets most of the time all the same.
             spent = self._clock() - began
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_PAUSE):
+                async with asyncio.timeout(self._pause):
                     await self._changed.wait()
             await asyncio.sleep(max(_GATHER, _REST * spent))
 
@@ -60,9 +65,12 @@ class Gates:
         self._changed.clear()
         now = self._clock()
         self._not_before = {key: time for key, time in self._not_before.items() if time > now}
-        if not any(self._cluster.gated()):
+        self._since = {record.key: self._since.get(record.key, now) for record in self._cluster.gated()}
+        young = {key for key, since in self._since.items() if now - since < _SETTLED}
+        self._pause = _SETTLED if young else _PAUSE
+        if not self._since:
             return
-        for key in liftable(self._cluster):
+        for key in liftable(self._cluster, young):
             record = self._cluster.pods.get(key)
             if record is None or key in self._not_before:
                 continue

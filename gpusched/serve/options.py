@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from certs.rotation import Terms
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.policy.model import Config
 
 
@@ -16,6 +17,13 @@ class Role(StrEnum):
     ALL = "all"
     WEBHOOK = "webhook"
     EXTENDER = "extender"
+
+
+class AdminAccess(StrEnum):
+    """Who may read the page: who has a token of the cluster, or also whoever is on this machine."""
+
+    TOKEN = "token"  # noqa: S105 - a name
+    OPEN = "open"
 
 
 LEASE: Final = "gpusched"
@@ -40,11 +48,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     webhook_port: int = 8443
     extender_port: int = 8444
     admin_port: int = 8080
+    admin_access: AdminAccess = AdminAccess.TOKEN
     webhook_certificates: Path | None = None
     extender_certificates: Path | None = None
     own_certificates: frozenset[str] = frozenset()
     rotation: Terms = Terms()
-    namespace: str = "gpusched-system"
+    namespace: str = OWN_NAMESPACE
     pod_name: str = ""
     identity: str = "gpusched"
     leader_elect: bool = True

@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from gpusched.kube.objects import reflectors
 from gpusched.kube.session import Session
 from gpusched.obs.decisions import DecisionLog
+from gpusched.obs.inventory import Inventory
 from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
 from gpusched.policy.model import Config
@@ -31,6 +32,7 @@ from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.options import LOOPBACK, Options
 from gpusched.serve.server import Listener, Servers, open_socket
 from gpusched.serve.tls import LiveContext
+from gpusched.serve.view_role import view_endpoints
 from gpusched.serve.wake import Waker
 from gpusched.state.events import Kind
 from gpusched.wire.decision import Observer
@@ -95,6 +97,8 @@ class Service:
 
         """
         options = self.options
+        # Modules and what they hold stay, and walking them is most of what a full collection takes.
+        gc.freeze()
         with contextlib.ExitStack() as stack:
             gates = self._gates(stack)
             session = await Session.open(options.kubeconfig, options.context, in_cluster=options.in_cluster)
@@ -145,7 +149,8 @@ class Service:
             lambda: self._closed(following) or kept.closed(),
             lambda: [*self._details(following, extender), *kept.lines()],
         )
-        apps = {"admin": admin_app.create_app(readiness, metrics)}
+        endpoints = view_endpoints(around, readiness, self.cluster)
+        apps = {"admin": admin_app.create_app(readiness, metrics, Inventory(self.cluster), endpoints)}
         if options.webhook:
             apps["webhook"] = self._webhook(self._edge(readiness, lambda: self._closed(following)))
         if extender is not None:

@@ -8,6 +8,7 @@ import msgspec
 from gpusched.core.claims import largest_possible_claim
 from gpusched.core.codes import REASON_TEXT, Reason
 from gpusched.core.quantity import format_mib
+from gpusched.native.affinity import node_affinity_reason
 from gpusched.native.resources import missing
 from gpusched.native.taints import untolerated
 from gpusched.placement import fit
@@ -87,6 +88,12 @@ def _scaling(by_reason: Mapping[Reason, list[NodeState]]) -> str:
     return ""
 
 
+def with_suggestion(explanation: Explanation, suggestion: str) -> Explanation:
+    """The same with another suggestion."""
+    view = msgspec.structs.replace(explanation.view, suggestion=suggestion)
+    return msgspec.structs.replace(explanation, view=view)
+
+
 def _nearest(
     by_reason: Mapping[Reason, list[NodeState]], candidate: Candidate, world: World
 ) -> tuple[Reason, NodeState] | None:
@@ -139,6 +146,8 @@ def _taint_message(candidate: Candidate, states: list[NodeState]) -> str:
 
 def _affinity_message(candidate: Candidate, states: list[NodeState]) -> str:
     """The entries of the node selector that some of these nodes lack, and whether the affinity speaks against any."""
+    if all(node_affinity_reason(candidate.plain, state.node.object) is None for state in states):
+        return "its affinity, lowered from an older policy, does not match"
     selector = sorted(candidate.pod.spec.node_selector.items())
     labels = [state.node.object.labels for state in states]
     lacking = [f"{key}={value}" for key, value in selector if any(own.get(key) != value for own in labels)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gpusched.admission.admission import Admission
-from gpusched.admission.judge_namespace import judge_namespace
+from gpusched.admission.judge_namespace import Written, judge_namespace
 from gpusched.core.codes import Code, Finding
 from gpusched.core.fault import Fault
 from gpusched.simulate.manifest import InputFault, Manifest, located
@@ -36,7 +36,8 @@ class Namespaces:
     def _apply(self, manifest: Manifest, found: list[Fault]) -> None:
         seen = read_namespace(manifest.tree, found)
         standing = self._world.cluster.namespace_object(seen.name)
-        admission = judge_namespace(seen.annotations, standing.annotations if standing else None)
+        before = Written(standing.annotations, standing.labels) if standing else None
+        admission = judge_namespace(Written(seen.annotations, seen.labels), before)
         self.views.append(NamespaceView(name=seen.name, admission=admission_view(admission)))
         if admission.allowed:
             self._world.cluster.apply(Upsert(seen))

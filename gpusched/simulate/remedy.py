@@ -94,6 +94,11 @@ def suggest(
     return f"{_sentence(slips[0].text)}; no node has room for that now" if slips else _nothing_fits(candidate)
 
 
+def recreated_fits(planned: PlannedPod, candidate: Candidate, world: World) -> bool:
+    """Whether some node would take the pod if it were created anew without any change."""
+    return _Trials(planned, candidate, world).fits(planned.tree)
+
+
 def _one_of_each(
     candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
 ) -> dict[Reason, list[NodeState]]:

@@ -23,6 +23,7 @@ from gpusched.simulate.comeback import Comebacks
 from gpusched.simulate.expand import PlannedPod, bare_pod, expand
 from gpusched.simulate.manifest import InputFault, Manifest
 from gpusched.simulate.tree_edit import drop, put
+from gpusched.simulate.unlower import unlowered
 from gpusched.simulate.world import World
 from gpusched.state.events import key_of
 
@@ -109,10 +110,10 @@ def _finished(tree: Mapping[str, object]) -> bool:
 
 
 def _as_created(tree: Mapping[str, object]) -> dict[str, object]:
-    """The pod as its author sent it: without the node it got, and without what gpusched wrote on it."""
+    """The pod as its author sent it: without the node it got, and without what gpusched wrote on it or into it."""
     metadata = tree.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    result = drop(tree, ("spec", "nodeName"))
+    result = drop(unlowered(tree), ("spec", "nodeName"))
     if isinstance(annotations, Mapping):
         kept = {key: value for key, value in annotations.items() if not str(key).startswith(STATUS_PREFIX)}
         result = put(result, ("metadata", "annotations"), kept)

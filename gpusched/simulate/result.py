@@ -11,7 +11,7 @@ from gpusched.core.pool import Pool
 from gpusched.state.node_state import NodeState
 
 #: Taints that the node controller puts on nodes whose kubelet does not report as ready, or not at all.
-_UNREADY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+UNREADY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
 class FindingView(msgspec.Struct, frozen=True):
@@ -178,7 +178,7 @@ def node_views(nodes: Iterable[NodeState]) -> tuple[NodeView, ...]:
 def node_notes(state: NodeState) -> tuple[str, ...]:
     """What is to be said about the node as a whole, first of all that its slots take nobody now."""
     seen = state.node.object
-    unready = any(taint.key in _UNREADY for taint in seen.taints)
+    unready = any(taint.key in UNREADY for taint in seen.taints)
     return (*(["cordoned"] if seen.unschedulable else []), *(["not ready"] if unready else []), *state.node.notes)
 
 

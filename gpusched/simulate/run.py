@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission
+from gpusched.admission.scheduler_name import calls_gpusched
 from gpusched.core.codes import Reason
 from gpusched.core.names import BOUND_ANNOTATION, QUOTA_GATE
 from gpusched.core.pod import Pod
@@ -202,7 +203,7 @@ class Simulation:
         yield from (f"{name} are not modelled" for name in pod.spec.unmodelled)
         if request is not None and request.resolution.exempt:
             yield f"namespace {pod.namespace} is exempt: gpusched adds nothing to its pods"
-        if pod.spec.scheduler_name != "default-scheduler":
+        if not calls_gpusched(pod.spec.scheduler_name, self.world.cluster.config):
             yield f"scheduler {pod.spec.scheduler_name} is simulated as if it were the default one"
         if not planned.template_path and (pod.namespace, pod.name) in self.world.pods:
             yield "a pod of this name stands in the cluster already and is counted too"

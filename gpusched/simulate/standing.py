@@ -6,6 +6,7 @@ from gpusched.core.fault import Fault
 from gpusched.core.names import FACTS_ANNOTATION, PREFIX
 from gpusched.core.node import Node
 from gpusched.policy.annotations import parse_namespace
+from gpusched.policy.model import Parsed
 from gpusched.policy.nearest import nearest
 from gpusched.simulate.world import World
 
@@ -23,16 +24,20 @@ def unread_annotations(world: World, replaced: Collection[str] = ()) -> list[str
         standing = world.cluster.namespace_object(name)
         if standing is None or name in replaced:
             continue
-        parsed = parse_namespace(standing.annotations)
-        for text in (
-            *(f"{_where(fault)}; until then it means nothing" for fault in parsed.unknown),
-            *(f"{_where(fault)}; until then its GPU pods are refused where it enforces" for fault in parsed.malformed),
-        ):
+        for text in unread(parse_namespace(standing.annotations)):
             faults.setdefault(text, []).append(f"Namespace {name}")
     for name, state in sorted(world.cluster.nodes.items()):
         for text in _node_faults(state.node):
             faults.setdefault(text, []).append(f"Node {name}")
     return [f"{_named(objects)}: {text}" for text, objects in faults.items()]
+
+
+def unread(parsed: Parsed) -> list[str]:
+    """What a Namespace's annotations have wrong, what to write instead, and what follows until then."""
+    return [
+        *(f"{_where(fault)}; until then it means nothing" for fault in parsed.unknown),
+        *(f"{_where(fault)}; until then its GPU pods are refused where it enforces" for fault in parsed.malformed),
+    ]
 
 
 def _where(fault: Fault) -> str:

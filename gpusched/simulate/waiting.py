@@ -32,7 +32,7 @@ def release_that_fits(candidate: Candidate, by_reason: Mapping[Reason, list[Node
         found = _smallest(candidate, state, world)
         if found is not None and (best is None or len(found) < len(best)):
             best, where = found, state.node.name
-    return _text(best, where) if best is not None else None
+    return _text(best, where, world) if best is not None else None
 
 
 def _large_enough(state: NodeState, candidate: Candidate) -> bool:
@@ -83,7 +83,11 @@ def _without(group: tuple[BoundPod, ...], node_name: str, world: World) -> Itera
                 world.ledger.add(bound.pod, bound.requests, node_name)
 
 
-def _text(group: tuple[Pod, ...], node: str) -> str:
-    names = ", ".join(f"{pod.namespace}/{pod.name}" for pod in group[:3])
-    more = f" and {len(group) - 3} more" if len(group) > 3 else ""
+def _text(group: tuple[Pod, ...], node: str, world: World) -> str:
+    known = [f"{pod.namespace}/{pod.name}" for pod in group if world.may_name(pod.namespace)]
+    others = len(group) - len(known[:3])
+    if not known:
+        return f"a pod of another namespace on {node} holds it" if others == 1 else f"{others} pods on {node} hold it"
+    more = f" and {others} more" if others else ""
+    names = ", ".join(known[:3])
     return f"pod {names} on {node} holds it" if len(group) == 1 else f"pods {names}{more} on {node} hold it"

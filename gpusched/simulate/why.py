@@ -6,22 +6,25 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission
-from gpusched.core.demand import demand
-from gpusched.core.fault import Fault
+from gpusched.core.constraints import Constraints
+from gpusched.core.demand import demand, mentions_gpu
 from gpusched.core.fingerprint import fingerprint
 from gpusched.core.names import LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION, QUOTA_GATE
-from gpusched.core.pod import Pod, PodSpec
+from gpusched.core.pod import Pod
 from gpusched.core.quantity import format_mib
 from gpusched.core.read_pod import read_pod
 from gpusched.placement.quota import position
 from gpusched.simulate.admit import Candidate, candidate_of
 from gpusched.simulate.expand import PlannedPod, bare_pod, expand
-from gpusched.simulate.explain import Explanation, explain_fully
+from gpusched.simulate.explain import Explanation, explain_fully, with_suggestion
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import Outcome
 from gpusched.simulate.placer import Placer
+from gpusched.simulate.pod_status import status_notes
+from gpusched.simulate.remedy import recreated_fits
 from gpusched.simulate.result import PlacementView, PodView, admission_view
 from gpusched.simulate.run import Simulation
+from gpusched.simulate.unlower import unlowered
 from gpusched.simulate.world import World
 from gpusched.state.events import key_of
 
@@ -33,10 +36,13 @@ _KIND_NAMES: Final = {
 #: Kinds whose pods belong to objects of another kind that they make.
 _BETWEEN: Final = {"deployment": "ReplicaSet", "cronjob": "Job"}
 
+#: How suggestions begin that change the pod itself.
+_OF_PODS: Final = ("Set ", "Remove ", "Replace ", "Ask for ", "Tolerate ")
+
 _BOUND_BY_OTHERS: Final = (
     "it was bound without gpusched: by another scheduler, spec.nodeName, or before gpusched was installed"
 )
-_NO_PODS: Final = "the dump has no pod of it: judged as if it made one now"
+_NO_PODS: Final = "there is no pod of it: judged as if it made one now"
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -57,6 +63,8 @@ class Why(msgspec.Struct, frozen=True):
     history: str = ""
     #: The phase of a pod that has ended.
     finished: str = ""
+    #: When the pod was created, as the API server writes it.
+    created: str = ""
 
 
 def parse_target(text: str) -> tuple[Target, ...]:
@@ -156,54 +164,80 @@ def _stands_for(manifest: Manifest, target: Target) -> bool:
 
 
 def why_standing(manifest: Manifest, world: World) -> Why:
-    """A pod of the dump: why it waits, or why it is where it is."""
-    faults: list[Fault] = []
-    pod = read_pod(manifest.tree, faults)
+    """A pod of the cluster: why it waits, or why it is where it is."""
+    pod = read_pod(manifest.tree, [])
     resolution = world.cluster.resolution(pod.namespace, pod.annotations)
     asked = demand(pod, world.cluster.resources, resolution.own.claim_mib)
-    candidate = candidate_of(pod, _as_written(pod), asked, world)
-    planned = bare_pod(manifest)
+    written = unlowered(manifest.tree, resolution.constraints.node_selector)
+    candidate = candidate_of(pod, read_pod(written, []).spec, asked, world)
+    planned = msgspec.structs.replace(bare_pod(manifest), tree=written)
     view = PodView(
         namespace=pod.namespace, name=pod.name, owner=planned.owner, source=manifest.source,
-        admission=admission_view(Admission()),
+        admission=admission_view(Admission()), notes=status_notes(manifest.tree),
     )  # fmt: skip
-    text = _demand_text(candidate)
+    answer = Why(view=view, demand=_demand_text(candidate), created=pod.created)
     if pod.terminal:
-        view = msgspec.structs.replace(view, notes=(f"finished ({pod.phase}): it holds no GPU any more",))
-        return Why(view=view, demand=text, finished=pod.phase)
+        notes = (f"finished ({pod.phase}): it holds no GPU any more", *view.notes)
+        return _with(answer, finished=pod.phase, notes=notes)
     if pod.spec.node_name:
         placement = PlacementView(node=pod.spec.node_name, resources=dict(sorted(asked.slots.items())), score=0)
-        history = _history(pod, candidate, world)
-        return Why(view=msgspec.structs.replace(view, placement=placement), demand=text, history=history)
+        return _with(answer, history=_history(pod, candidate, world), placement=placement)
     if QUOTA_GATE in pod.spec.gates:
-        return Why(view=msgspec.structs.replace(view, gated="quota"), demand=text, line=_line(pod, world))
+        return _with(answer, line=_line(pod, world), gated="quota")
     if pod.spec.gates:
-        return Why(view=msgspec.structs.replace(view, gated=pod.spec.gates[0]), demand=text)
+        return _with(answer, gated=pod.spec.gates[0])
     taker = Placer(world).choose(candidate, None)
     if taker is not None:
-        return Why(view=view, demand=text, history=f"node {taker} takes it now: kube-scheduler should place it soon")
+        return _with(answer, history=f"node {taker} takes it now: kube-scheduler should place it soon")
     explanation = explain_fully(planned, candidate, world)
-    return Why(
-        view=msgspec.structs.replace(view, unschedulable=explanation.view),
-        demand=text,
-        explanation=explanation,
-        history=_outdated(pod, candidate),
+    outdated = _outdated(pod, candidate)
+    if outdated and recreated_fits(planned, candidate, world):
+        explanation = with_suggestion(explanation, "Create it anew as it is: the policy of today lets it run")
+    notes = (*_where_to_change(explanation.view.suggestion, planned.owner), *view.notes)
+    return _with(answer, explanation=explanation, history=outdated, unschedulable=explanation.view, notes=notes)
+
+
+def _where_to_change(suggestion: str, owner: str | None) -> tuple[str, ...]:
+    """Pods that a controller made are changed where it has their template."""
+    if owner is None or not suggestion.startswith(_OF_PODS):
+        return ()
+    return (f"change it in the pod template: {owner} made this pod and would make the same again",)
+
+
+def waits(manifest: Manifest, world: World) -> bool:
+    """Whether it is a pod that asks for a GPU and is on no node."""
+    pod = read_pod(manifest.tree, [])
+    return not (pod.terminal or pod.spec.node_name) and mentions_gpu(pod, world.cluster.resources)
+
+
+def with_note(answer: Why, note: str) -> Why:
+    """The answer with one more note, before the others."""
+    return _with(
+        answer, answer.explanation, answer.line, answer.history, answer.finished, notes=(note, *answer.view.notes)
     )
 
 
-def _as_written(pod: Pod) -> PodSpec:
-    """The spec without lowered affinity. What of it was the user's own cannot be told any more and goes with it."""
-    if LOWERED_ANNOTATION not in pod.annotations:
-        return pod.spec
-    return msgspec.structs.replace(pod.spec, node_affinity=None)
+def _with(
+    answer: Why,
+    explanation: Explanation | None = None,
+    line: str = "",
+    history: str = "",
+    finished: str = "",
+    **view: object,
+) -> Why:
+    """The answer with its findings, of which `view` are those that programs read too."""
+    seen = msgspec.structs.replace(answer.view, **view)
+    return Why(seen, answer.demand, explanation, line, history, finished, answer.created)
 
 
 def _outdated(pod: Pod, candidate: Candidate) -> str:
     """Affinity stays as it was lowered: a policy that has changed since does not reach the pod."""
-    lowered = pod.annotations.get(POLICY_HASH_ANNOTATION)
-    if candidate.request is None or lowered is None:
-        return ""
-    if lowered == fingerprint(candidate.request.resolution.constraints):
+    return "" if candidate.request is None else outdated(pod, candidate.request.resolution.constraints)
+
+
+def outdated(pod: Pod, constraints: Constraints) -> str:
+    """What to do about a pod that was lowered under other constraints than those of today; empty when it was not."""
+    if pod.annotations.get(POLICY_HASH_ANNOTATION) in {None, fingerprint(constraints)}:
         return ""
     rules = pod.annotations.get(LOWERED_ANNOTATION, "")
     return f"it was created under an older policy ({rules}): recreate it, so that the policy of today holds"
@@ -231,14 +265,14 @@ def _line(pod: Pod, world: World) -> str:
 def _history(pod: Pod, candidate: Candidate, world: World) -> str:
     """Why a bound pod is where it is, from what is known now."""
     if candidate.request is None:
-        absent = "" if pod.spec.node_name in world.cluster.nodes else "; its node is not in the dump"
+        absent = "" if pod.spec.node_name in world.cluster.nodes else "; its node is not in the cluster"
         return f"it asks for no GPU: kube-scheduler placed it{absent}"
     state = world.cluster.nodes.get(pod.spec.node_name)
     if not pod.bound_by_us:
-        absent = "; its node is not in the dump" if state is None else ""
+        absent = "; its node is not in the cluster" if state is None else ""
         return f"{_BOUND_BY_OTHERS}{absent}"
     if state is None:
-        return "its node is not in the dump"
+        return "its node is not in the cluster"
     pools = [pool for resource in candidate.request.demand.slots if (pool := state.node.pool(resource)) is not None]
     facts = "; ".join(f"{pool.product or 'unknown product'} ({pool.family or 'unknown family'})" for pool in pools)
     families = candidate.request.resolution.constraints.families

@@ -37,7 +37,10 @@ _ORDER = list(_READERS)
 
 
 class World:
-    """The cluster that manifests are tried on. `pods` are all unfinished pods of the dump, by namespace and name."""
+    """The cluster that manifests are tried on. `pods` are all unfinished pods of the dump, by namespace and name.
+
+    `may_name` says of a namespace whether its pods may be named to whoever asks.
+    """
 
     def __init__(self, config: Config, *, known: bool = True) -> None:
         self.cluster = Cluster(config, label_nodes=True, known=known)
@@ -45,6 +48,7 @@ class World:
         self.pods: dict[tuple[str, str], Pod] = {}
         self.faults: list[InputFault] = []
         self.kinds: set[str] = set()
+        self.may_name: Callable[[str], bool] = lambda _: True
 
     @property
     def runtime_classes(self) -> Mapping[str, RuntimeClass]:

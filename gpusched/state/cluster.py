@@ -5,10 +5,7 @@ Everything here is synchronous: a decision that reads and then writes cannot be 
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 from typing import Final
-
-import msgspec
 
 from gpusched.core.cluster_facts import ClusterFacts, OperatorFacts, RuntimeClass
 from gpusched.core.dra import DeviceClass, ResourceSlice, served_resources
@@ -18,17 +15,18 @@ from gpusched.core.pod import Pod
 from gpusched.core.resources import GpuResources
 from gpusched.core.usage import Holder, QuotaUse
 from gpusched.dialects.inventory import inventory
-from gpusched.dialects.labels import gpusched_labels
+from gpusched.dialects.labels import with_labels
 from gpusched.policy.annotations import parse_namespace, parse_pod
 from gpusched.policy.model import Config, Parsed
 from gpusched.policy.resolution import Resolution
 from gpusched.policy.resolve import resolve
 from gpusched.state.events import Event, Gone, Kind, NamespaceObject, Replace, Seen, Upsert, key_of
-from gpusched.state.gather import gather, pool_kind
+from gpusched.state.gather import Gatherer
 from gpusched.state.node_state import NodeState
+from gpusched.state.nodes import NodeBooks
 from gpusched.state.pods import PodBooks, PodRecord, line_order
 
-#: Resolutions and shared texts kept in memory; beyond this the memory starts anew, since both come from users.
+#: Resolutions kept in memory; beyond this the memory starts anew, since they come from users.
 _MEMO_LIMIT: Final = 50_000
 
 
@@ -49,23 +47,27 @@ class Cluster:
 
     `label_nodes` gives every node the normalised labels itself, for work on a dump; live, the labeller writes them
     through the API. `labelled` says whether affinity may rely on these labels. `known` False means that no cluster
-    was given, so that nothing follows from what is absent.
+    was given, so that nothing follows from what is absent. `generation` grows with every change that a decision about a
+    GPU pod may depend on.
     """
 
     def __init__(self, config: Config, *, label_nodes: bool = False, labelled: bool = True, known: bool = True) -> None:
         self.config = config
         self.resources = GpuResources({item.name: item.vendor for item in config.resources})
-        self.nodes: dict[str, NodeState] = {}
         self.generation = 0
+        self.node_books = NodeBooks()
+        self.nodes: Mapping[str, NodeState] = self.node_books.states
         self.books = PodBooks(self)
+        #: For those who ask of nodes, to keep what they found; it must hold for as long as its key is asked for.
+        self.shapes: dict[object, object] = {}
         self._label_nodes = label_nodes
         self._labelled = labelled
         self._known = known
         self._objects: dict[Kind, dict[str, Seen]] = {kind: {} for kind in Kind}
+        self._slices: dict[str, dict[str, ResourceSlice]] = {}
         self._namespaces: dict[str, NamespaceState] = {}
-        self._kinds: dict[object, int] = {}
-        self._numbers = count()
-        self._texts: dict[str, str] = {}
+        self._gatherer = Gatherer()
+        self._products: frozenset[str] = frozenset()
         self._facts: ClusterFacts | None = None
         self._resolutions: dict[tuple[object, ...], Resolution] = {}
 
@@ -73,17 +75,25 @@ class Cluster:
 
     def apply(self, event: Event) -> None:
         """Take in one event."""
+        changed = True
         match event:
             case Upsert(seen=seen):
-                self._upsert(seen)
+                changed = self._upsert(seen)
             case Gone(kind=kind, key=key):
-                self._gone(kind, key)
+                changed = self._gone(kind, key)
             case Replace(kind=kind, seen=listed):
                 keys = {key_of(seen) for seen in listed}
                 for key in self._known_keys(kind) - keys:
                     self._gone(kind, key)
                 for seen in listed:
                     self._upsert(seen)
+        self.generation += changed
+
+    def take_node(self, node: Node) -> None:
+        """Take in a node whose inventory another state has made already."""
+        self._objects[Kind.NODE][node.name] = node.object
+        self._enter(node)
+        self._facts = None
         self.generation += 1
 
     def reserve(self, node_name: str, key: str, holder: Holder) -> None:
@@ -126,6 +136,10 @@ class Cluster:
         """Names of the Namespaces that were seen."""
         return self._objects[Kind.NAMESPACE].keys()
 
+    def seen(self, kind: Kind) -> Mapping[str, Seen]:
+        """Objects of a kind as they were last seen, by key; pods are in `pods`."""
+        return self._objects[kind]
+
     def namespace_object(self, name: str) -> NamespaceObject | None:
         """The Namespace as it was last seen."""
         seen = self._objects[Kind.NAMESPACE].get(name)
@@ -135,6 +149,10 @@ class Cluster:
         """What holds for a pod with these annotations in this namespace."""
         own = tuple(sorted(item for item in annotations.items() if item[0].startswith(PREFIX)))
         memo_key = (namespace, own)
+        products = self.node_books.products if self._known else frozenset()
+        if products is not self._products:
+            self._resolutions.clear()
+            self._products = products
         found = self._resolutions.get(memo_key)
         if found is None:
             if len(self._resolutions) >= _MEMO_LIMIT:
@@ -146,7 +164,7 @@ class Cluster:
                 state.labels,
                 state.parsed,
                 parse_pod(dict(own)),
-                present_products=frozenset(pool.product for pool in self.facts.pools if pool.product),
+                present_products=products,
             )
             self._resolutions[memo_key] = found
         return found
@@ -157,8 +175,8 @@ class Cluster:
         if not self._known:
             return ClusterFacts()
         if self._facts is None:
-            self._facts = gather(
-                (state.node for state in self.nodes.values()),
+            self._facts = self._gatherer.gather(
+                self.nodes,
                 {
                     key: seen
                     for key, seen in self._objects[Kind.RUNTIME_CLASS].items()
@@ -189,13 +207,13 @@ class Cluster:
             return set(self.books.records)
         return set(self._objects[kind])
 
-    def _upsert(self, seen: Seen) -> None:
+    def _upsert(self, seen: Seen) -> bool:
+        """Take in an object; whether a decision may depend on it."""
         if isinstance(seen, Pod):
-            self.books.see(key_of(seen), seen)
-            return
+            return self.books.see(key_of(seen), seen)
         match seen:
             case NodeObject():
-                shared = self._with_shared_texts(seen)
+                shared = self.node_books.with_shared_texts(seen)
                 self._objects[Kind.NODE][seen.name] = shared
                 self._set_node(shared)
             case NamespaceObject():
@@ -203,82 +221,77 @@ class Cluster:
                 self._namespaces[seen.name] = NamespaceState(
                     seen.name, seen.labels, parse_namespace(seen.annotations), known=True
                 )
+                self._resolutions.clear()
             case RuntimeClass():
                 self._objects[Kind.RUNTIME_CLASS][seen.name] = seen
             case OperatorFacts():
                 self._objects[Kind.CLUSTER_POLICY][""] = seen
             case DeviceClass():
                 self._objects[Kind.DEVICE_CLASS][seen.name] = seen
-                self._refresh_nodes()
+                self._look_again(self._slices)
             case ResourceSlice():
-                self._objects[Kind.RESOURCE_SLICE][seen.name] = seen
-                self._refresh_nodes()
-        self._forget_derived()
+                self._replace_slice(seen.name, seen)
+        self._facts = None
+        return True
 
-    def _gone(self, kind: Kind, key: str) -> None:
+    def _gone(self, kind: Kind, key: str) -> bool:
+        """Drop an object; whether a decision may depend on it."""
         if kind is Kind.POD:
-            self.books.forget(key)
-            return
+            return self.books.forget(key)
+        if kind is Kind.RESOURCE_SLICE:
+            self._replace_slice(key, None)
         self._objects[kind].pop(key, None)
         if kind is Kind.NODE:
-            self.nodes.pop(key, None)
+            self.node_books.drop(key)
         elif kind is Kind.NAMESPACE:
             self._namespaces.pop(key, None)
-        elif kind in {Kind.DEVICE_CLASS, Kind.RESOURCE_SLICE}:
-            self._refresh_nodes()
-        self._forget_derived()
+            self._resolutions.clear()
+        elif kind is Kind.DEVICE_CLASS:
+            self._look_again(self._slices)
+        self._facts = None
+        return True
 
     def _forget_derived(self) -> None:
         self._facts = None
         self._resolutions.clear()
 
-    def _with_shared_texts(self, seen: NodeObject) -> NodeObject:
-        """The node with texts that other nodes have too held in memory once: labels are most of what a node weighs."""
-        if len(self._texts) >= _MEMO_LIMIT:
-            # Some labels change by the minute (time stamps): what is remembered must not grow with time.
-            self._texts.clear()
-        share = self._texts.setdefault
-        labels = {share(key, key): share(value, value) for key, value in seen.labels.items()}
-        amounts = {share(name, name): amount for name, amount in seen.allocatable.items()}
-        capacity = {share(name, name): amount for name, amount in seen.capacity.items()}
-        return msgspec.structs.replace(seen, labels=labels, allocatable=amounts, capacity=capacity)
-
     def _set_node(self, seen: NodeObject) -> None:
-        dra = served_resources(seen.name, self._device_classes(), self._slices())
+        dra = served_resources(seen.name, self._device_classes(), self._slices.get(seen.name, {}).values())
         node = inventory(seen, self.resources, dra)
-        if self._label_nodes:
-            node = _labelled(node)
-        identity = (tuple(pool_kind(pool) for pool in node.pools), node.dialects, node.dra_resources)
-        kind = self._kind_of(identity)
-        state = self.nodes.get(seen.name)
-        if state is None:
-            state = self.nodes[seen.name] = NodeState(node, kind)
-            self.books.settle(seen.name)
-        state.set_node(node, kind)
+        self._enter(with_labels(node) if self._label_nodes else node)
 
-    def _kind_of(self, identity: object) -> int:
-        if len(self._kinds) >= _MEMO_LIMIT:
-            self._kinds.clear()
-        return self._kinds.setdefault(identity, next(self._numbers))
+    def _enter(self, node: Node) -> None:
+        new = node.name not in self.nodes
+        self.node_books.put(node)
+        self._gatherer.look_at(node)
+        if new:
+            self.books.settle(node.name)
 
     def _refresh_nodes(self) -> None:
-        for seen in self._objects[Kind.NODE].values():
+        self._look_again(self._objects[Kind.NODE])
+
+    def _look_again(self, names: Iterable[str]) -> None:
+        for name in names:
+            seen = self._objects[Kind.NODE].get(name)
             if isinstance(seen, NodeObject):
                 self._set_node(seen)
+
+    def _replace_slice(self, name: str, seen: ResourceSlice | None) -> None:
+        """Keep up which slices a node has, and look again at the nodes that this concerns."""
+        before = self._objects[Kind.RESOURCE_SLICE].pop(name, None)
+        if isinstance(before, ResourceSlice):
+            of_node = self._slices[before.node_name]
+            del of_node[name]
+            if not of_node:
+                del self._slices[before.node_name]
+        if seen is not None:
+            self._objects[Kind.RESOURCE_SLICE][name] = seen
+            self._slices.setdefault(seen.node_name, {})[name] = seen
+        self._look_again({item.node_name for item in (before, seen) if isinstance(item, ResourceSlice)})
 
     def _device_classes(self) -> list[DeviceClass]:
         return [seen for seen in self._objects[Kind.DEVICE_CLASS].values() if isinstance(seen, DeviceClass)]
 
-    def _slices(self) -> list[ResourceSlice]:
-        return [seen for seen in self._objects[Kind.RESOURCE_SLICE].values() if isinstance(seen, ResourceSlice)]
-
     def _operator(self) -> OperatorFacts | None:
         seen = self._objects[Kind.CLUSTER_POLICY].get("")
         return seen if isinstance(seen, OperatorFacts) else None
-
-
-def _labelled(node: Node) -> Node:
-    """The node with the labels that the labeller would write, in place of any it carries from an earlier pass."""
-    own = gpusched_labels(node)
-    others = {key: value for key, value in node.object.labels.items() if not key.startswith(PREFIX)}
-    return msgspec.structs.replace(node, object=msgspec.structs.replace(node.object, labels=others | own))

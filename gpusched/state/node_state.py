@@ -1,6 +1,6 @@
 """One node of the cluster state: its inventory, who holds its slots, and the use that follows."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from gpusched.core.node import Node
 from gpusched.core.usage import Holder, PoolUse, pool_use
@@ -12,17 +12,19 @@ class NodeState:
     """Changed only by `Cluster`. `kind` is equal for nodes whose pools differ in nothing but slots and devices.
 
     `version` grows with every change, so that callers can keep answers per node. `signature` is equal for nodes of one
-    cluster that offer the same and have the same left, so that one answer serves them all; labels are not in it.
+    cluster that offer the same and have the same left, so that one answer serves them all; labels are not in it. `sign`
+    is told it with the node's name whenever it is found anew.
     """
 
-    __slots__ = ("_holders", "_uses", "kind", "node", "signature", "version")
+    __slots__ = ("_holders", "_sign", "_uses", "kind", "node", "signature", "version")
 
-    def __init__(self, node: Node, kind: int) -> None:
+    def __init__(self, node: Node, kind: int, sign: Callable[[str, str], None]) -> None:
         self.node = node
         self.kind = kind
         self.version = 0
         self._holders: dict[str, Holder] = {}
         self._uses: dict[str, PoolUse] = {}
+        self._sign = sign
         self.signature = ""
         self._recount()
 
@@ -59,3 +61,4 @@ class NodeState:
             use = self._uses[pool.resource]
             parts.append(f"{pool.slots}/{pool.devices}/{use.used}/{use.unclaimed}/{use.claims}/{use.outside}")
         self.signature = " ".join(parts)
+        self._sign(self.node.name, self.signature)

@@ -11,12 +11,13 @@ from gpusched.core.names import QUOTA_GATE
 from gpusched.core.node import Node
 from gpusched.core.pod import Pod
 from gpusched.core.usage import Holder, QuotaUse
+from gpusched.state.shared import SharedValues
 
 if TYPE_CHECKING:
     from gpusched.state.cluster import Cluster
 
 
-class PodRecord(msgspec.Struct, frozen=True):
+class PodRecord(msgspec.Struct, frozen=True, gc=False):
     """A GPU pod and what it asks for. `sequence` is the order in which pods were first seen."""
 
     key: str
@@ -40,15 +41,16 @@ class PodBooks:
         self._node_of: dict[str, str] = {}
         self._by_namespace: dict[str, dict[str, None]] = {}
         self._sequence = 0
+        self._shared = SharedValues()
 
-    def see(self, key: str, pod: Pod) -> None:
-        """Take in a pod as the API server has it now."""
+    def see(self, key: str, pod: Pod) -> bool:
+        """Take in a pod as the API server has it now; whether the books say something else than before."""
         resources = self._cluster.resources
         if pod.terminal or not mentions_gpu(pod, resources):
-            self.forget(key)
-            return
+            return self.forget(key)
         claim = self._cluster.resolution(pod.namespace, pod.annotations).own.claim_mib
-        asked = demand(pod, resources, claim)
+        pod = self._shared.pod(pod)
+        asked = self._shared.one(demand(pod, resources, claim))
         before = self.records.get(key)
         if before is None:
             self._sequence += 1
@@ -58,14 +60,16 @@ class PodBooks:
         if pod.spec.node_name:
             self._reserved.pop(key, None)
             self._place(key, pod.spec.node_name, _holder(pod, asked))
+        return True
 
-    def forget(self, key: str) -> None:
-        """Drop a pod that is finished or gone, with any promise to it."""
+    def forget(self, key: str) -> bool:
+        """Drop a pod that is finished or gone, with any promise to it; whether it was in the books."""
         record, holder = self.records.pop(key, None), self._reserved.pop(key, None)
         self._unplace(key)
         namespace = record.pod.namespace if record is not None else holder.namespace if holder is not None else None
         if namespace is not None:
             self._leave(namespace, key)
+        return namespace is not None
 
     def reserve(self, node_name: str, key: str, holder: Holder) -> None:
         """Promise a node to a pod. One that was seen bound keeps its own place and needs no promise."""
@@ -112,6 +116,20 @@ class PodBooks:
     def node_of(self, key: str) -> str | None:
         """The node that a pod is bound to or was promised."""
         return self._node_of.get(key)
+
+    @property
+    def namespaces(self) -> Iterable[str]:
+        """Names of the namespaces with GPU pods."""
+        return self._by_namespace.keys()
+
+    @property
+    def reserved(self) -> Mapping[str, Holder]:
+        """Promises to pods that were not seen on a node yet, by key."""
+        return self._reserved
+
+    def of_namespace(self, namespace: str) -> Iterable[str]:
+        """Keys of the pods of a namespace, seen or promised a node."""
+        return self._by_namespace.get(namespace, {}).keys()
 
     def settle(self, node_name: str) -> None:
         """Give a node that was just seen the holders that were known before it."""

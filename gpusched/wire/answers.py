@@ -4,7 +4,6 @@ Calls that cannot be read are answered in `Error`, since kube-scheduler shows th
 any other status.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
@@ -30,6 +29,8 @@ from gpusched.wire.extender import (
     MetaVictims,
     NodeListAnswer,
 )
+from gpusched.wire.kept_answers import KeptAnswer, KeptAnswers
+from gpusched.wire.name_lists import filter_result
 
 _ARGS: Final = msgspec.json.Decoder(ExtenderArgs)
 _PREEMPTION_ARGS: Final = msgspec.json.Decoder(ExtenderPreemptionArgs)
@@ -65,25 +66,48 @@ class _Question(NamedTuple):
     nodes: list[msgspec.Raw] | None
 
 
-def answer_filter(body: bytes, cluster: Cluster, *, retry: bool = False, observe: Observer = unobserved) -> bytes:
-    """ExtenderArgs to ExtenderFilterResult. `retry` says that the same pod was asked about before."""
+def answer_filter(
+    body: bytes,
+    cluster: Cluster,
+    *,
+    retry: bool = False,
+    observe: Observer = unobserved,
+    kept: KeptAnswers | None = None,
+) -> bytes:
+    """ExtenderArgs to ExtenderFilterResult. `retry` says that the same pod was asked about before.
+
+    With `kept`, a call that comes again is answered from there while nothing changed that its answer depends on.
+    """
+    found = None if kept is None else kept.get(body, cluster.generation, retry=retry)
+    if found is None:
+        found = _filtered(body, cluster, retry=retry)
+        if kept is not None:
+            kept.put(body, found, retry=retry)
+    observe(found.decision)
+    return found.body
+
+
+def _filtered(body: bytes, cluster: Cluster, *, retry: bool) -> KeptAnswer:
     try:
         request, names, nodes = _question(body, cluster)
     except _UnreadableError as error:
-        observe(Decision("filter", code=_UNREADABLE))
-        return msgspec.json.encode(ExtenderFilterResult(error=str(error)))
+        answered = msgspec.json.encode(ExtenderFilterResult(error=str(error)))
+        return KeptAnswer(answered, Decision("filter", code=_UNREADABLE))
     answer = filter_nodes(request, names, cluster)
-    observe(_decision("filter", request, _filter_code(answer), asked=len(names), kept=len(answer.fits)))
+    decision = _decision("filter", request, _filter_code(answer), asked=len(names), kept=len(answer.fits))
     fits = candidates(request, answer.fits, cluster, cluster.config.candidates, retry=retry)
+    if nodes is None and not answer.unknown and cluster.node_books.plain_names and request.demand.slots:
+        refused = [(refused, REASON_TEXT[reason]) for reason, refused in answer.by_reason.items()]
+        return KeptAnswer(filter_result(fits, refused), decision)
     # A refusal in FailedNodes would have the scheduler look for victims that cannot help, again and again.
-    refused = {name: REASON_TEXT[reason] for name, reason in answer.refused.items()}
-    refused.update(dict.fromkeys(answer.unknown, _NOT_CACHED))
+    result = ExtenderFilterResult(failed_and_unresolvable_nodes=_texts(answer))
     if nodes is None:
-        return msgspec.json.encode(ExtenderFilterResult(node_names=fits, failed_and_unresolvable_nodes=refused))
-    chosen = set(fits)
-    kept = [node for name, node in zip(names, nodes, strict=True) if name in chosen]
-    result = ExtenderFilterResult(nodes=NodeListAnswer(items=kept), failed_and_unresolvable_nodes=refused)
-    return msgspec.json.encode(result)
+        result.node_names = fits
+    else:
+        chosen = set(fits)
+        items = [node for name, node in zip(names, nodes, strict=True) if name in chosen]
+        result.nodes = NodeListAnswer(items=items)
+    return KeptAnswer(msgspec.json.encode(result), decision)
 
 
 def answer_prioritize(body: bytes, cluster: Cluster, *, observe: Observer = unobserved) -> bytes:
@@ -119,11 +143,16 @@ def _decision(verb: str, request: Request, code: str, *, asked: int, kept: int) 
     )
 
 
+def _texts(answer: FilterAnswer) -> dict[str, str]:
+    refused = {name: REASON_TEXT[reason] for name, reason in answer.refused.items()}
+    return refused | dict.fromkeys(answer.unknown, _NOT_CACHED)
+
+
 def _filter_code(answer: FilterAnswer) -> str:
     """`fits`, else the reason of most nodes."""
-    if answer.fits or not (answer.refused or answer.unknown):
+    if answer.fits or not (answer.by_reason or answer.unknown):
         return "fits"
-    counted = Counter(str(reason) for reason in answer.refused.values())
+    counted = {str(reason): len(names) for reason, names in answer.by_reason.items()}
     counted[_UNKNOWN_NODE] = len(answer.unknown)
     return min(counted, key=lambda code: (-counted[code], code))
 

@@ -1,4 +1,4 @@
-"""What was decided about one object, as a record for logs and metrics: names and codes, never bodies."""
+"""What was decided about one object, as a record: names, codes and the sentence of a refusal, never bodies."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ class Decision(msgspec.Struct, frozen=True):
 
     `verb` is mutate, validate, filter, prioritize, preempt or bind. `code` is a refusal's stable code, or what stands
     for success: `allowed`, `fits`, `scored`, `kept`, `bound`. `asked` and `kept` count nodes. `findings` are pairs of
-    code and mode (enforce, warn, audit) of an admission.
+    code and mode (enforce, warn, audit) of an admission. `message` is the sentence of a refusal by admission.
     """
 
     verb: str
@@ -23,6 +23,7 @@ class Decision(msgspec.Struct, frozen=True):
     asked: int = 0
     kept: int = 0
     findings: tuple[tuple[str, str], ...] = ()
+    message: str = ""
 
 
 Observer = Callable[[Decision], None]

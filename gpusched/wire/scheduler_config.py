@@ -6,11 +6,14 @@ from typing import Final
 import msgspec
 
 from gpusched.core.catalogue import mig_profiles
+from gpusched.core.names import DEFAULT_SCHEDULER, OWN_NAMESPACE
 from gpusched.core.resources import GpuResources
 from gpusched.policy.model import Config
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
+#: The Lease of a scheduler whose configuration names none (kube-scheduler, apis/config/v1/defaults.go).
+_LEASE: Final = "kube-scheduler"
 _AMD_COMPUTE: Final = ("spx", "dpx", "tpx", "qpx", "cpx")
 _AMD_MEMORY: Final = ("nps1", "nps2", "nps4", "nps8")
 
@@ -21,7 +24,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     `server_name` is the name that the extender's certificate must have, where the URL has an address instead.
     """
 
-    url: str = "https://gpusched.gpusched-system.svc:8444"
+    url: str = f"https://gpusched.{OWN_NAMESPACE}.svc:8444"
     tls_directory: str = "/etc/kubernetes/gpusched"
     server_name: str = ""
 
@@ -70,16 +73,27 @@ def extender_stanza(
     return stanza
 
 
-def scheduler_config(stanza: Mapping[str, object]) -> dict[str, object]:
-    """A whole configuration with this extender and everything else by default."""
-    return {"apiVersion": API_VERSION, "kind": KIND, "extenders": [dict(stanza)]}
+def scheduler_config(stanza: Mapping[str, object], second: str = "") -> dict[str, object]:
+    """A whole configuration with this extender and everything else by default.
+
+    `second` is the name of the second scheduler that it is for, which answers to that name alone and has a Lease of
+    its own in gpusched's namespace: with the default one's it would wait for as long as that one lives. Empty for the
+    default scheduler.
+    """
+    head: dict[str, object] = {"apiVersion": API_VERSION, "kind": KIND}
+    if second:
+        head["leaderElection"] = {"resourceNamespace": OWN_NAMESPACE, "resourceName": second}
+        head["profiles"] = [{"schedulerName": second}]
+    return head | {"extenders": [dict(stanza)]}
 
 
-def merge(existing: Mapping[str, object], stanza: Mapping[str, object]) -> dict[str, object] | str:
-    """The existing configuration with the extender in it, in place of an earlier one at the same address.
+def merge(existing: Mapping[str, object], stanza: Mapping[str, object], second: str = "") -> dict[str, object] | str:
+    """The existing configuration with the extender in it, in place of an earlier one at the same address; for a second
+    scheduler with its name and its Lease too, where it has none.
 
     A text instead says why that cannot be: kube-scheduler allows one extender with a bind verb, and every managed
-    resource in one extender alone.
+    resource in one extender alone. A second scheduler must not be the default one as well: the extender would serve
+    both, and no pod would be spared a gpusched that is down.
     """
     if (existing.get("apiVersion"), existing.get("kind")) != (API_VERSION, KIND):
         return f"expected {API_VERSION} {KIND}, not {existing.get('apiVersion')} {existing.get('kind')}"
@@ -88,7 +102,27 @@ def merge(existing: Mapping[str, object], stanza: Mapping[str, object]) -> dict[
         return "extenders must be a list"
     listed = extenders or []
     problem = next((text for item in listed if (text := _clash(item, stanza)) is not None), None)
-    return problem or {**existing, "extenders": _placed(listed, dict(stanza))}
+    merged = _named(existing, second) if second and problem is None else existing
+    return problem or (merged if isinstance(merged, str) else {**merged, "extenders": _placed(listed, dict(stanza))})
+
+
+def _named(existing: Mapping[str, object], second: str) -> Mapping[str, object] | str:
+    """The configuration with the second scheduler's profile and Lease."""
+    profiles = existing.get("profiles") or [{"schedulerName": second}]
+    election = existing.get("leaderElection") or {}
+    if not isinstance(profiles, list) or not all(isinstance(profile, Mapping) for profile in profiles):
+        return "profiles must be a list of mappings"
+    if not isinstance(election, Mapping):
+        return "leaderElection must be a mapping"
+    # kube-scheduler gives one profile without a name that of the default scheduler (apis/config/v1/defaults.go).
+    names = [profile.get("schedulerName") or DEFAULT_SCHEDULER for profile in profiles]
+    if DEFAULT_SCHEDULER in names or second not in names:
+        found = ", ".join(map(str, names))
+        return f"profiles are {found}; those of a second scheduler are {second} and never {DEFAULT_SCHEDULER}"
+    lease = election.get("resourceName")
+    if lease in (None, "", _LEASE):
+        election = {"resourceNamespace": OWN_NAMESPACE, **election, "resourceName": second}
+    return {**existing, "leaderElection": election, "profiles": profiles}
 
 
 def _placed(listed: Sequence[object], stanza: dict[str, object]) -> list[object]:

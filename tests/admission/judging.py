@@ -65,26 +65,29 @@ def facts_of(*nodes: Node, dialects: Iterable[str] = ()) -> ClusterFacts:
     )
 
 
-def resolver(policy: Mapping[str, str], config: Config, namespace: str) -> Callable[[Mapping[str, str]], Resolution]:
+def resolver(
+    policy: Mapping[str, str], config: Config, namespace: str, labels: Mapping[str, str] | None = None
+) -> Callable[[Mapping[str, str]], Resolution]:
     """What holds for a pod's annotations in a namespace with this policy, its keys without prefix."""
     parsed = parse_namespace({f"gpusched.io/{key}": value for key, value in policy.items()})
-    return lambda annotations: resolve(config, namespace, {}, parsed, parse_pod(annotations))
+    return lambda annotations: resolve(config, namespace, labels or {}, parsed, parse_pod(annotations))
 
 
 def brought(
     tree: Any,
     *,
     policy: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
     facts: ClusterFacts | None = None,
     config: Config | None = None,
     **context: Any,
 ) -> tuple[Pod, Any, Demand, Context]:
-    """What admission is told of a pod. `policy` are the namespace's annotations without prefix; no facts: no cluster is
-    known.
+    """What admission is told of a pod. `policy` are the namespace's annotations without prefix, `labels` its labels; no
+    facts: no cluster is known.
     """
     pod = read_pod(tree, [])
     settings = config or Config()
-    resolution = resolver(policy or {}, settings, pod.namespace)(pod.annotations)
+    resolution = resolver(policy or {}, settings, pod.namespace, labels)(pod.annotations)
     ctx = Context(
         facts=facts or ClusterFacts(),
         resolution=resolution,

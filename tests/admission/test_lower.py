@@ -14,6 +14,7 @@ HOPPER = {"key": "gpusched.io/family", "operator": "In", "values": ["hopper"]}
 MIXED = {"key": "gpusched.io/mixed", "operator": "In", "values": ["true"]}
 ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+SECOND = Config(second_scheduler="gpu")
 POLICY = {"families": "hopper"}
 LOWERED, HASH = "status.gpusched.io/lowered", "status.gpusched.io/policy-hash"
 
@@ -113,6 +114,8 @@ def test_null_affinity_is_none(affinity: Any) -> None:
         (pod(), {"facts": ClusterFacts(known=True, labelled=False)}, "the nodes are not labelled yet"),
         (pod(), {"controller": "DaemonSet"}, "a DaemonSet's pods are tied to their nodes"),
         (pod(schedulerName="volcano"), {}, "scheduler volcano has rules of its own"),
+        (pod(schedulerName="volcano"), {"config": SECOND}, "scheduler volcano has rules of its own"),
+        (pod(schedulerName="gpu"), {}, "scheduler gpu has rules of its own"),
         (pod(nodeName="n1"), {}, "spec.nodeName skips the scheduler"),
     ],
 )

@@ -3,10 +3,13 @@
 Run: python -m tests.bench.bench_native. Figures are milliseconds per pod; compare runs on one machine only.
 """
 
+import sys
+from collections.abc import Iterator
 from time import perf_counter
 
 from gpusched.native.filter import dynamic_reason
 from gpusched.native.ledger import NativeLedger
+from tests.bench.table import Row, show
 from tests.native.records import HOST, ZONE, labelled, make_node, make_pod, near, spread
 
 PODS, NODES = 5000, 1000
@@ -34,13 +37,14 @@ def place(spec: dict[str, object]) -> int:
     return placed
 
 
-def main() -> None:
-    """Print one line per case."""
+def rows() -> Iterator[Row]:
+    """One row per case."""
     for name, spec in CASES.items():
         started = perf_counter()
         placed = place(spec)
-        print(f"{name:20} {(perf_counter() - started) * 1000 / PODS:7.3f} ms/pod  {placed} placed")
+        milliseconds = (perf_counter() - started) * 1000 / PODS
+        yield Row(f"native rules, {NODES} nodes, {name}: per pod", milliseconds, unit="ms", note=f"{placed} placed")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(show(rows()))

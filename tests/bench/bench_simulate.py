@@ -1,11 +1,14 @@
 """`simulate` as a whole: 5,000 pods on 1,000 nodes, and how the time grows with pods."""
 
+import sys
 import time
+from collections.abc import Iterator
 
 from gpusched.policy.model import Config
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.run import Simulation
 from gpusched.simulate.world import load
+from tests.bench.table import Row, show
 from tests.build import Tree, a100_node, h100_node, namespace, pod, t4_node
 
 NODES = 1_000
@@ -54,15 +57,15 @@ def timed(pods: int) -> tuple[float, float, int]:
     return loaded - start, time.perf_counter() - loaded, placed
 
 
-def main() -> None:
-    """Print the figures."""
+def rows() -> Iterator[Row]:
+    """All figures."""
     timed(100)
     _, small, _ = timed(1_250)
     loading, large, placed = timed(5_000)
-    print(f"simulate: load {NODES} nodes in {loading:.2f} s")
-    print(f"simulate: 5,000 pods on {NODES} nodes in {large:.2f} s, {placed} placed (must be at most 15 s)")
-    print(f"simulate: 4 × the pods take {large / small:.1f} × the time (linear is 4)")
+    yield Row(f"simulate: load {NODES} nodes", loading, unit="s")
+    yield Row(f"simulate: 5000 pods on {NODES} nodes", large, 15.0, unit="s", note=f"{placed} placed")
+    yield Row("simulate: four times the pods: time / time", large / small, note="linear is 4")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(show(rows()))

@@ -12,9 +12,13 @@ SET_CLASS = {"op": "add", "path": "/spec/runtimeClassName", "value": "nvidia"}
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 
 
-def _cluster(**policy: str) -> Cluster:
+#: By which a namespace sends its pods without a GPU to gpusched.
+COVERED = {"gpusched.io/gpu-less-pods": "true"}
+
+
+def _cluster(labels: dict[str, str] | None = None, **policy: str) -> Cluster:
     """One T4 node, the class that its runtime needs, and the namespace of the pods."""
-    return cluster_of(t4_node(), NVIDIA_CLASS, namespace(**policy))
+    return cluster_of(t4_node(), NVIDIA_CLASS, namespace(labels=labels, **policy))
 
 
 def test_am_01_runtime_class_is_injected() -> None:
@@ -126,9 +130,10 @@ def _without_gpu(name: str = "p", space: str = "team-a", **extra: Any) -> Tree:
 def test_am_13_pods_without_a_gpu_see_none_where_policy_says_void() -> None:
     """NVIDIA/k8s-device-plugin#61, #87, #548, #1596, #1605, skypilot-org/skypilot#5823, ray-project/kuberay#2098.
 
-    The rule is the namespace's `visible-devices: void` and concerns pods without any GPU.
+    The rule is the namespace's `visible-devices: void` and concerns pods without any GPU, once a label sends them here.
     """
-    cluster = _cluster(visible_devices="void")
+    assert review(_without_gpu(), _cluster(visible_devices="void")).patch == ()
+    cluster = _cluster(COVERED, visible_devices="void")
     answer = review(_without_gpu(), cluster)
     env = [{"name": VARIABLE, "value": "void"}]
     assert answer.patch == ({"op": "add", "path": "/spec/containers/0/env", "value": env},)
@@ -138,12 +143,13 @@ def test_am_13_pods_without_a_gpu_see_none_where_policy_says_void() -> None:
 
 def test_am_13_pods_with_a_gpu_exempt_namespaces_and_the_default_are_left_alone() -> None:
     """The same threads: isolation must not break pods that asked, or the node stack."""
-    cluster = _cluster(visible_devices="void")
+    cluster = _cluster(COVERED, visible_devices="void")
     assert review(pod("p", "team-a", container("head"), container("worker", gpus=1)), cluster).patch == (SET_CLASS,)
     everywhere = configured(defaultPolicy={"mode": "enforce", "visible-devices": "void"})
-    assert review(_without_gpu(), cluster_of(config=everywhere)).patch != ()
-    assert review(_without_gpu(space="kube-system"), cluster_of(config=everywhere)).patch == ()
-    assert review(_without_gpu(), _cluster()).patch == ()
+    spaces = [namespace(name, COVERED) for name in ("team-a", "kube-system")]
+    assert review(_without_gpu(), cluster_of(*spaces, config=everywhere)).patch != ()
+    assert review(_without_gpu(space="kube-system"), cluster_of(*spaces, config=everywhere)).patch == ()
+    assert review(_without_gpu(), _cluster(COVERED)).patch == ()
 
 
 @pytest.mark.parametrize("space", ["gpu-operator", "team-a"])

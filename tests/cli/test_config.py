@@ -143,3 +143,19 @@ def test_the_emergency_form() -> None:
 
     assert stanza["ignorable"] is True  # type: ignore[index]
     assert "bindVerb" not in stanza  # type: ignore[operator]
+
+
+def test_a_second_scheduler(folder: Folder) -> None:
+    config = folder.write("g.yaml", GOOD + "secondScheduler: gpu\n")
+    tree = _scheduler("--config", config)
+
+    assert list(tree) == ["apiVersion", "kind", "leaderElection", "profiles", "extenders"]
+    assert (tree["leaderElection"], tree["profiles"]) == ({"resourceNamespace": "gpusched-system", "resourceName": "gpu"}, [{"schedulerName": "gpu"}])
+    assert _scheduler("--config", config, "--merge", folder.write("k.yaml", SCHEDULER)) == tree
+
+    ran = run(
+        "config", "scheduler", "--config", config,
+        "--merge", folder.write("d.yaml", SCHEDULER + "profiles: [{schedulerName: default-scheduler}]\n"),
+    )  # fmt: skip
+    assert (ran.code, ran.out) == (2, "")
+    assert "never default-scheduler" in ran.errors[0]

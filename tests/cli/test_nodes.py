@@ -94,8 +94,11 @@ def test_renamed_resources_of_the_configuration_are_gpus(folder: Folder) -> None
     assert [pool["resource"] for pool in ran.json["nodes"][0]["pools"]] == ["nvidia.com/gpu-10gb"]
 
 
-def test_a_dump_is_needed() -> None:
-    assert run("nodes").code == 2
+def test_without_a_dump_the_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
+    ran = run("nodes")
+
+    assert (ran.code, ran.errors) == (3, ["kubeconfig /nowhere/config does not exist: name one with --kubeconfig"])
 
 
 def test_nodes_that_take_nobody_are_marked(folder: Folder) -> None:

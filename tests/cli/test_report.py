@@ -1,3 +1,5 @@
+import pytest
+
 from gpusched.cli.text_width import width_of
 from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
 from tests.cli.commands import Folder, Ran, run
@@ -64,11 +66,14 @@ def test_the_table(folder: Folder) -> None:
     assert lines[-3].split() == ["team-a", "gpu-policy-family", "1", "0"]
 
 
-def test_a_dump_is_needed() -> None:
-    assert run("report").code == 2
+def test_without_a_dump_the_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
+    ran = run("report")
+
+    assert (ran.code, ran.errors) == (3, ["kubeconfig /nowhere/config does not exist: name one with --kubeconfig"])
 
 
 def test_a_proposal_without_a_namespace_is_noted(folder: Folder) -> None:
     ran = report(folder, CLUSTER, "--policy", folder.documents("new.yaml", pod("q")))
 
-    assert ran.notes == ["--policy: no Namespace in it, so nothing is proposed: the policy judged is the dump's own"]
+    assert ran.notes == ["--policy: no Namespace in it, so nothing is proposed: the policy judged is the present one"]

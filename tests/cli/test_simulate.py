@@ -233,12 +233,12 @@ def test_yaml_says_the_same_as_json(folder: Folder) -> None:
     assert as_yaml.code == as_json.code == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["-f", "x"], ["--cluster", "x"]])
-def test_both_inputs_are_needed(arguments: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [[], ["--cluster", "x"]])
+def test_manifests_are_needed(arguments: list[str]) -> None:
     ran = run("simulate", *arguments)
 
     assert ran.code == 2
-    assert "name manifests with -f and a dump of the cluster with --cluster" in ran.err
+    assert "name manifests with -f" in ran.err
 
 
 def test_the_table(folder: Folder) -> None:

@@ -78,9 +78,13 @@ def test_a_name_that_is_nowhere_is_bad_usage(folder: Folder) -> None:
     assert "no pod or workload nobody in the manifests or the dump" in ran.err
 
 
-@pytest.mark.parametrize("arguments", [[], ["p"], ["-f", "x"], ["--cluster", "x"]])
-def test_what_is_needed(arguments: list[str]) -> None:
-    assert run("why", *arguments).code == 2
+@pytest.mark.parametrize(
+    ("arguments", "code"), [([], 3), (["p"], 3), (["-f", "x"], 3), (["--cluster", "x"], 2), (["-l", "a=b=c"], 2)]
+)
+def test_what_is_needed(arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
+
+    assert run("why", *arguments).code == code
 
 
 def test_the_text_of_a_pod_that_waits(folder: Folder) -> None:

@@ -8,7 +8,7 @@ from gpusched.local.cluster import Operations
 from gpusched.local.installed import Installed
 from tests.build import Tree
 
-SECONDS = 30.0
+SECONDS = 60.0
 #: Filter calls after a refusal: kube-scheduler tries once more at once, since its own status patch is an event.
 CALLS_OF_A_REFUSAL = 2
 

@@ -22,7 +22,7 @@ def set_quota(plane, namespace, quota):
     plane.request("PATCH", f"/api/v1/namespaces/{namespace}", change, content_type=MERGE).expect()
 
 
-def bound(plane, namespace, name, seconds=30.0):
+def bound(plane, namespace, name, seconds=60.0):
     """Wait for the node of a pod."""
     return plane.wait_for(path(namespace, name), lambda tree: tree["spec"].get("nodeName"), seconds, f"{name} bound")
 

@@ -136,6 +136,8 @@ def test_mark_of_gpusched_in_a_template_is_warned_of_once(installed, control_pla
 
 def test_controller_tells_why_its_pods_are_refused(installed, control_plane, namespace):
     control_plane.create(deployment(namespace, template(families="hopper"))).expect()
+    # A ReplicaSet made after the policy would itself be refused, and there would be no pods to refuse.
+    control_plane.wait_for(f"{APPS}/{namespace}/replicasets", lambda tree: tree["items"])
     policy(control_plane, namespace, families="turing")
     path = f"{APPS}/{namespace}/deployments/x"
     control_plane.request("PATCH", path, {"spec": {"replicas": 1}}, content_type=MERGE).expect()

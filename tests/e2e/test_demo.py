@@ -192,7 +192,7 @@ def test_it_prints_what_happened(tmp_path: Path) -> None:
         "training/evaluate-x  SchedulingGated\n  condition  Scheduling is blocked due to non-empty scheduling gates"
     )
     assert dump.startswith("$ kubectl get nodes,namespaces,runtimeclasses,pods -A -o json > dump.json\n$ gpusched why ")
-    assert dump.endswith("\nChange   Set gpusched.io/gpu-memory: 3648Mi")
+    assert "\nChange   Set gpusched.io/gpu-memory: 3648Mi\nNote     kube-scheduler says: 0/7 nodes " in dump
     assert "place 1 in the line of namespace training; slots held by finetune-" in rest[0]
     assert rest[2].startswith("16 pods: 11 running, 3 refused, 1 pending, 1 gated\n")
     assert re.sub(r"\s+", " ", rest[2]).endswith(

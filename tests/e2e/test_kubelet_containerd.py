@@ -15,7 +15,7 @@ from gpusched.local.kubelet import Kubelet
 from tests.build import container, gfd_labels, pod
 from tests.e2e.conftest import teller
 
-SECONDS = 40.0
+SECONDS = 60.0
 LABELS = gfd_labels("Tesla-T4-SHARED", count=2, replicas=4)
 CLASS = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": HANDLER}
 

@@ -14,7 +14,7 @@ from tests.build import container, gfd_labels, pod, t4_node
 
 LABELS = gfd_labels("Tesla-T4-SHARED", count=2, replicas=4)
 #: Kubernetes 1.37 holds the first refusal of a young kubelet back until the status manager's tick of ten seconds.
-REFUSAL_SECONDS = 40.0
+REFUSAL_SECONDS = 60.0
 WINDOW_SECONDS = 4.0
 KERNEL = tuple(
     Path("/proc/sys", name)
@@ -102,7 +102,7 @@ def test_deployment_of_such_pods_is_a_storm_without_gpusched_and_one_waiting_pod
             "gpu-shared-single: container main asks nvidia.com/gpu: 2; on shared GPUs this would fail on the node. "
             "Ask for 1."
         )
-        message = plane.wait_until(lambda: unschedulable(plane, namespace), 30, "the pod judged")
+        message = plane.wait_until(lambda: unschedulable(plane, namespace), 60, "the pod judged")
         # What follows is about preemption, and differs between versions.
         assert message.partition(". ")[0] == "0/1 nodes are available: 1 shared GPUs give one slot per container"
         # Nothing more comes: the same time is long enough for a storm.
@@ -124,7 +124,7 @@ def test_kwok_leaves_the_node_to_its_kubelet_and_keeps_all_others(plane, kubelet
     plane.create(pod("there", namespace, nodeName="pretended")).expect()
     plane.create(pod("here", namespace, nodeName="real")).expect()
 
-    plane.wait_until(lambda: phases(plane, namespace) == ["Running", "Running"], 30, "both run")
+    plane.wait_until(lambda: phases(plane, namespace) == ["Running", "Running"], 60, "both run")
 
     ids = {
         item["metadata"]["name"]: item["status"]["containerStatuses"][0].get("containerID", "").partition("://")[0]

@@ -28,7 +28,7 @@ def labelled(plane, name, **expected):
     """Wait until the node carries exactly these labels."""
     wanted = {key.replace("_", "-"): value for key, value in expected.items()}
     with contextlib.suppress(LocalError):
-        plane.wait_for(path(name), lambda tree: ours(tree) == wanted, seconds=10)
+        plane.wait_for(path(name), lambda tree: ours(tree) == wanted, seconds=30)
     # In time or not, the comparison tells more than that the time is over.
     assert ours(plane.get(path(name))) == wanted
 

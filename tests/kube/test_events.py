@@ -1,7 +1,7 @@
 """Events: created once, counted when said again, never a flood."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -18,8 +18,10 @@ NODE = Reference("Node", "n0")
 
 
 @asynccontextmanager
-async def recording(session: Session, time: SimulatedTime | None = None) -> AsyncIterator[Recorder]:
-    recorder = Recorder(session, "gpusched-0", timing=(time or SimulatedTime()).timing())
+async def recording(
+    session: Session, time: SimulatedTime | None = None, on_drop: Callable[[], None] = lambda: None
+) -> AsyncIterator[Recorder]:
+    recorder = Recorder(session, "gpusched-0", timing=(time or SimulatedTime()).timing(), on_drop=on_drop)
     task = asyncio.create_task(recorder.run())
     try:
         yield recorder
@@ -79,6 +81,32 @@ async def test_same_thing_again_raises_the_count(server: ApiServer, session: Ses
     assert len(server.requests) == 2
 
 
+async def test_a_text_that_changes_stays_one_event(server: ApiServer, session: Session) -> None:
+    async with recording(session) as recorder:
+        for place in (3, 2, 1):
+            recorder.record(TRAINER, "GPUQuotaWait", f"place {place}")
+            await eventually(
+                lambda text=f"place {place}": [one[1:] for one in stored(server)] == [(text, 4 - int(text[-1]))]
+            )
+        recorder.record(TRAINER, "GPUPolicyStale", "recreate it")
+        await eventually(lambda: len(stored(server)) == 2)
+
+    assert stored(server) == [("GPUQuotaWait", "place 1", 3), ("GPUPolicyStale", "recreate it", 1)]
+
+
+async def test_what_was_not_written_is_forgotten_at_the_end_of_a_run(server: ApiServer, session: Session) -> None:
+    async with recording(session) as recorder:
+        pass
+    recorder.record(TRAINER, "GPUQuotaWait", "waits")
+    task = asyncio.create_task(recorder.run())
+    await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+    assert not recorder._waiting
+
+
 async def test_event_of_an_earlier_process_is_counted_on(server: ApiServer, session: Session) -> None:
     for requests in (1, 3):
         async with recording(session) as recorder:
@@ -100,20 +128,20 @@ async def test_event_that_the_server_forgot_is_created_anew(server: ApiServer, s
 
 
 async def test_one_object_cannot_flood(server: ApiServer, session: Session) -> None:
-    time = SimulatedTime()
-    async with recording(session, time) as recorder:
+    time, lost = SimulatedTime(), list[str]()
+    async with recording(session, time, lambda: lost.append("lost")) as recorder:
         for index in range(100):
-            recorder.record(TRAINER, "GPUUnschedulable", f"reason {index}")
+            recorder.record(TRAINER, f"Reason{index}", "waits")
         recorder.record(NODE, "GPUNodeUnusable", "no driver")
         await eventually(lambda: len(server.objects[EVENTS]) == 26)
         dropped = recorder.dropped
         time.now = 300.0
-        recorder.record(TRAINER, "GPUUnschedulable", "one more")
-        recorder.record(TRAINER, "GPUUnschedulable", "and another")
+        recorder.record(TRAINER, "OneMore", "waits")
+        recorder.record(TRAINER, "AndAnother", "waits")
         await eventually(lambda: len(server.objects[EVENTS]) == 27)
 
     assert dropped == 75
-    assert recorder.dropped == 76
+    assert recorder.dropped == lost.count("lost") == 76
 
 
 @pytest.mark.parametrize("fault", WriteFault)
@@ -148,6 +176,7 @@ async def test_long_message_is_cut(server: ApiServer, session: Session) -> None:
 async def test_memory_is_bounded(session: Session) -> None:
     recorder = Recorder(session, "gpusched-0", timing=SimulatedTime().timing())
     for index in range(10_000):
+        assert recorder.full == (index >= 1_000)
         recorder.record(Reference("Pod", f"p{index}", "team-a"), "GPUQuotaWait", "waits")
 
     assert len(recorder._waiting) == 1_000

@@ -79,3 +79,5 @@ def test_scheduler_configuration_keeps_what_is_given_and_knows_the_kubeconfig():
         "leaderElection": {"leaderElect": False},
         "extenders": [{"urlPrefix": "http://127.0.0.1:1"}],
     }
+    election = {"resourceName": "mine"}
+    assert arguments.scheduler_configuration(given, Path("/k"), election=election)["leaderElection"] == election

@@ -178,6 +178,20 @@ def test_scheduler_is_restarted_with_the_configuration_that_is_given(tmp_path):
 
 
 @pytest.mark.usefixtures("pretending")
+def test_second_scheduler_runs_beside_the_first(tmp_path):
+    with plane(tmp_path) as started:
+        first = started.children["kube-scheduler"].pid
+
+        second = started.spawn_scheduler("second", tmp_path / "second.json", 1234)
+
+        assert started.children["second"] is second
+        assert second.running
+        assert started.children["kube-scheduler"].pid == first
+        started.stop("second")
+        started.check()
+
+
+@pytest.mark.usefixtures("pretending")
 def test_component_that_was_stopped_on_purpose_does_not_count_as_dead(tmp_path):
     with plane(tmp_path) as started:
         started.stop("kwok")

@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from gpusched.dialects.labels import KEYS
+from gpusched.policy.config import parse_config
+from gpusched.policy.model import Config
+from gpusched.wire.scheduler_config import scheduler_config
 from tests.cli.commands import run
 from tests.manifests.overlays import MANIFESTS, OVERLAYS, SCHEDULER_FILES, read
 
@@ -140,6 +143,33 @@ def test_the_second_scheduler_is_no_replica_of_gpusched():
         "resourceNamespace": "gpusched-system",
         "resourceName": "gpusched-scheduler",
     }
+
+
+def test_gpu_pods_are_sent_to_the_second_scheduler():
+    config, faults = parse_config(yaml.safe_load(read("managed/config.yaml")["data"]["config.yaml"]))
+
+    assert (config, faults) == (Config(second_scheduler="gpusched-scheduler"), ())
+    assert scheduler_config({}, config.second_scheduler)["leaderElection"].items() <= (
+        read("managed/scheduler-config.yaml")["leaderElection"].items()
+    )
+
+
+def test_every_webhook_but_that_of_namespaces_can_be_opt_in():
+    """Policy must be readable where it is written, whether it holds already or not."""
+    component = yaml.safe_load((MANIFESTS / "components/opt-in/kustomization.yaml").read_text(encoding="utf-8"))
+    patches = {entry["target"]["kind"]: yaml.safe_load(entry["patch"]) for entry in component["patches"]}
+    trees = list(yaml.safe_load_all((MANIFESTS / "base/webhooks.yaml").read_text(encoding="utf-8")))
+
+    for tree in trees:
+        patched = jsonpatch.apply_patch(tree, patches[tree["kind"]])
+        keys = {
+            hook["name"]: [term["key"] for term in hook["namespaceSelector"]["matchExpressions"]]
+            for hook in patched["webhooks"]
+        }
+        assert {name for name, found in keys.items() if "gpusched.io/enabled" not in found} <= {
+            "namespaces.validate.gpusched.io"
+        }
+    assert {tree["kind"] for tree in trees} == set(patches)
 
 
 def test_no_manifest_holds_a_ca_bundle():

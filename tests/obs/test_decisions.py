@@ -30,6 +30,18 @@ class Watched:
         return self.metrics.registry.get_sample_value(name, labels)
 
 
+def test_whoever_asked_to_be_told_is_told_the_sentence_and_the_log_is_not() -> None:
+    watched = Watched()
+    told: list[Decision] = []
+    watched.log.told.append(told.append)
+    refused = Decision("mutate", "team-a", "p", code="gpu-claim", message="claim 9Gi is more than a slot can give.")
+
+    watched.log.record(refused, 0.001)
+
+    assert told == [refused]
+    assert "claim 9Gi" not in str(watched.line)
+
+
 def test_a_watched_answer_is_timed() -> None:
     def answer(body: bytes, observe: Observer) -> bytes:
         observe(Decision("filter", "team-a", "p", "u", code="family", asked=3))

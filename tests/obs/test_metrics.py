@@ -18,6 +18,7 @@ NAMES = {
     "gpusched_bind_outcomes_total",
     "gpusched_node_label_patches_total",
     "gpusched_quota_gates_lifted_total",
+    "gpusched_events_dropped_total",
     "gpusched_pods_woken_total",
     "gpusched_config_valid",
     "gpusched_certificate_not_after_seconds",

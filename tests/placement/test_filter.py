@@ -20,11 +20,10 @@ def test_answer_keeps_the_order_asked_in_and_names_what_is_unknown() -> None:
     cluster = fleet(running("r", "h1", gpus=2), namespace("team-a", families="hopper"))
     assert filter_nodes(ask(cluster, pod()), NAMES, cluster) == FilterAnswer(
         fits=["h3", "h0", "h2"],
-        refused={
-            "cpu": Reason.NO_RESOURCE,
-            "t0": Reason.FAMILY,
-            "h1": Reason.FREE_REPLICAS,
-            "a0": Reason.FAMILY,
+        by_reason={
+            Reason.NO_RESOURCE: ["cpu"],
+            Reason.FAMILY: ["t0", "a0"],
+            Reason.FREE_REPLICAS: ["h1"],
         },
         unknown=["gone"],
     )
@@ -35,12 +34,10 @@ def test_labels_are_judged_node_by_node() -> None:
     answer = filter_nodes(ask(cluster, pod()), NAMES, cluster)
     assert answer == FilterAnswer(
         fits=["h3", "h1"],
-        refused={
-            "cpu": Reason.NO_RESOURCE,
-            "t0": Reason.FAMILY,
-            "a0": Reason.FAMILY,
-            "h0": Reason.NODE_SELECTOR,
-            "h2": Reason.NODE_SELECTOR,
+        by_reason={
+            Reason.NO_RESOURCE: ["cpu"],
+            Reason.FAMILY: ["t0", "a0"],
+            Reason.NODE_SELECTOR: ["h0", "h2"],
         },
         unknown=["gone"],
     )
@@ -50,12 +47,12 @@ def test_a_pod_without_gpus_gets_every_name_back() -> None:
     cluster = fleet(namespace("team-a", families="hopper", node_selector="zone=b"))
     for gpus in (None, 0):
         answer = filter_nodes(ask(cluster, pod(gpus=gpus)), NAMES, cluster)
-        assert answer == FilterAnswer(fits=NAMES, refused={}, unknown=[])
+        assert answer == FilterAnswer(fits=NAMES, by_reason={}, unknown=[])
 
 
 def test_nothing_asked_nothing_answered() -> None:
     cluster = fleet()
-    assert filter_nodes(ask(cluster, pod()), [], cluster) == FilterAnswer(fits=[], refused={}, unknown=[])
+    assert filter_nodes(ask(cluster, pod()), [], cluster) == FilterAnswer(fits=[], by_reason={}, unknown=[])
 
 
 def test_used_up_quota_refuses_every_node_of_the_family() -> None:

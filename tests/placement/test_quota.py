@@ -115,6 +115,24 @@ def test_pods_of_one_owner_go_together(quota: str, owner: str, lifted: list[str]
     assert liftable(cluster) == lifted
 
 
+@pytest.mark.parametrize(
+    ("owner", "young", "lifted"),
+    [
+        ("Job/train", {"g2"}, ["first"]),
+        ("Job/train", {"first", "last"}, ["first", "g1", "g2", "last"]),
+        ("ReplicaSet/web", {"first", "g1", "g2", "last"}, ["first", "g1", "g2", "last"]),
+    ],
+)
+def test_more_pods_of_a_young_group_are_waited_for(owner: str, young: set[str], lifted: list[str]) -> None:
+    waiting = [
+        gated("first", age=9),
+        gated("g1", age=5, owner=owner),
+        gated("g2", age=4, owner=owner),
+        gated("last", age=1),
+    ]
+    assert liftable(cluster_of(h100_node("h"), namespace("team-a", quota="*=9"), *waiting), young) == lifted
+
+
 def test_a_group_goes_at_the_place_of_its_first_pod() -> None:
     waiting = [gated("g1", age=5, owner="Job/j"), gated("p", age=3), gated("g2", age=1, owner="Job/j")]
     assert liftable(cluster_of(h100_node("h"), namespace("team-a", quota="*=2"), *waiting)) == ["g1", "g2"]

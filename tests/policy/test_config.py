@@ -39,6 +39,7 @@ def test_every_field() -> None:
         "runtimeClasses": {"amd": "rocm", "nvidia": ""},
         "tolerations": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}, {"operator": "Exists"}],
         "exemptNamespaces": ["kube-system"],
+        "secondScheduler": "gpusched-scheduler",
         "lowering": {"enabled": False, "dialects": ["gfd", "gke"]},
         "claims": {"reserve": "2.5%", "aboveSlot": "allow"},
         "sharing": {"timeSlicingSingle": True},
@@ -63,6 +64,7 @@ def test_every_field() -> None:
         runtime_classes={"nvidia": "", "amd": "rocm", "intel": ""},
         tolerations=(Toleration("sku", "Equal", "gpu", "NoSchedule"), Toleration("", "Exists")),
         exempt_namespaces=("kube-system",),
+        second_scheduler="gpusched-scheduler",
         lowering_enabled=False,
         lowering_dialects=("gfd", "gke"),
         claim_reserve=250,
@@ -163,6 +165,20 @@ def test_a_bare_off_is_a_mode_although_yaml_reads_a_boolean(value: object) -> No
         (
             HEAD | {"resources": [{"name": "a.b/c", "vendor": "Nvidia"}]},
             ("resources[0].vendor", '"Nvidia" is no vendor; write nvidia'),
+        ),
+        (
+            HEAD | {"secondScheduler": "default-scheduler"},
+            (
+                "secondScheduler",
+                "default-scheduler is the first scheduler; leave secondScheduler out where that one calls gpusched",
+            ),
+        ),
+        (
+            HEAD | {"secondScheduler": "GPU scheduler"},
+            (
+                "secondScheduler",
+                '"GPU scheduler" is no name of a scheduler; write a lower-case name such as gpusched-scheduler',
+            ),
         ),
         (HEAD | {"resources": [{"name": "a.b/c"}]}, ("resources[0].vendor", "is missing; write nvidia, amd or intel")),
         (HEAD | {"runtimeClasses": {"nvdia": "x"}}, ("runtimeClasses.nvdia", '"nvdia" is no known key; write nvidia')),

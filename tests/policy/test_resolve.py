@@ -22,9 +22,10 @@ def resolved(
     config: Config = Config(),  # noqa: B008 - frozen
     present: frozenset[str] = frozenset(),
     name: str = "team-a",
+    labels: Mapping[str, str] | None = None,
 ) -> Resolution:
     parsed = parse_namespace(prefixed(namespace or {}))
-    return resolve(config, name, {}, parsed, parse_pod(prefixed(pod or {})), present)
+    return resolve(config, name, labels or {}, parsed, parse_pod(prefixed(pod or {})), present)
 
 
 def test_nothing_said() -> None:
@@ -274,3 +275,17 @@ def test_standing_malformed_values_are_handed_on() -> None:
 
     assert [fault.message for fault in resolution.malformed] == ['"20" has no unit; write 20Gi']
     assert resolution.constraints == Constraints(families=("hopper",))
+
+
+def test_a_label_exempts_a_namespace_as_the_configuration_does() -> None:
+    policy, own = {"families": "hopper", "quota": "*=1"}, {"families": "ampere"}
+    exempt = resolved(policy, own, labels={"gpusched.io/exempt": "true"})
+
+    assert exempt == resolved(policy, own, config=Config(exempt_namespaces=("team-a",)))
+    assert exempt.exempt
+    assert not resolved(policy, own, labels={"gpusched.io/exempt": "false"}).exempt
+
+
+def test_a_label_brings_the_pods_without_a_gpu() -> None:
+    assert resolved(labels={"gpusched.io/gpu-less-pods": "true"}).gpu_less_pods
+    assert not resolved(labels={"gpusched.io/gpu-less-pods": ""}).gpu_less_pods

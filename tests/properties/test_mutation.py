@@ -94,7 +94,7 @@ SPEC = st.fixed_dictionaries(
         | st.just([{"name": "x"}]),
         "runtimeClassName": st.none() | st.just("gvisor"),
         "nodeSelector": st.none() | st.just({"gpu": "off"}),
-        "schedulerName": st.sampled_from(["default-scheduler", "volcano"]),
+        "schedulerName": st.sampled_from(["default-scheduler", "volcano", "gpu"]),
         "nodeName": st.just("n1"),
     },
 )
@@ -127,9 +127,9 @@ FACTS = st.builds(
     runtime_classes=st.sampled_from([{}, {"nvidia": RuntimeClass("nvidia", node_selector={"gpu": "on"})}]),
     labelled=st.booleans(),
 )
-CONFIG = Config(tolerations=(Toleration("sku", "Equal", "gpu", "NoSchedule"),))
+CONFIG = Config(tolerations=(Toleration("sku", "Equal", "gpu", "NoSchedule"),), second_scheduler="gpu")
 #: What may differ after a patch; everything else must be as it was.
-OURS = ("runtimeClassName", "tolerations", "schedulingGates", "affinity")
+OURS = ("runtimeClassName", "tolerations", "schedulingGates", "affinity", "schedulerName")
 
 
 def stripped(tree: Any) -> Any:
@@ -157,6 +157,9 @@ def test_a_patch_applies_and_touches_nothing_else(tree: Any, policy: dict[str, s
         assert (after["spec"].get(key) or [])[: len(held)] == held
     if tree["spec"].get("runtimeClassName"):
         assert after["spec"]["runtimeClassName"] == tree["spec"]["runtimeClassName"]
+    scheduler = tree["spec"].get("schedulerName", "default-scheduler")
+    moved = {"default-scheduler": {scheduler, "gpu"}}.get(scheduler, {scheduler})
+    assert after["spec"].get("schedulerName", "default-scheduler") in moved
     for kind in ("containers", "initContainers"):
         for old, new in zip(tree["spec"].get(kind) or [], after["spec"].get(kind) or [], strict=True):
             held = old.get("env") or []

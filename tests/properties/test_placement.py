@@ -130,7 +130,7 @@ def test_answers_are_complete_and_scores_in_scale(
     assert list(found) == answer.fits
     assert all(0 <= score <= 10 for score in found.values())
     if answer.fits and request.demand.slots:
-        ranks = ranked(request, answer.fits, cluster)
+        ranks = ranked(request, answer.fits, cluster).places
         assert max(found.values()) == 10
         assert all((found[a] > found[b]) == (ranks[a] < ranks[b]) for a in ranks for b in ranks)
 
@@ -145,7 +145,7 @@ def test_candidates_keep_the_best_and_split_no_equals(
     request = ask(cluster, pod())
     fits = filter_nodes(request, data.draw(st.permutations(sorted(cluster.nodes))), cluster).fits
     kept = candidates(request, fits, cluster, n, retry=False)
-    ranks = ranked(request, fits, cluster)
+    ranks = ranked(request, fits, cluster).places
     assert kept == [name for name in fits if name in set(kept)]
     assert len(kept) >= min(n, len(fits))
     best = sorted(ranks.values())[:n]

@@ -156,6 +156,22 @@ async def test_a_gate_that_cannot_be_lifted_is_tried_again_and_does_not_hold_up_
     assert "a" in writes.names
 
 
+async def test_pods_of_a_job_that_are_still_being_created_are_waited_for(log: Log) -> None:
+    cluster, writes, now = quota_cluster(gated("a", owner="Job/j"), quota="*=9"), Writes(), 0.0
+    gates = Gates(cluster, writes.pod, Metrics(), log, lambda: now)
+    await gates.work()
+    now = 0.9
+    see(cluster, gated("b", owner="Job/j"))
+    await gates.work()
+    now = 1.8
+    await gates.work()
+    assert writes.names == []
+
+    now = 2.0
+    await gates.work()
+    assert sorted(writes.names) == ["a", "b"]
+
+
 async def test_room_lifts_a_gate(log: Log) -> None:
     cluster, writes = quota_cluster(gated("a", gpus=2), running("r", "t4", gpus=1)), Writes()
     gates = Gates(cluster, writes.pod, Metrics(), log, lambda: 0.0)

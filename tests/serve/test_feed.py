@@ -101,7 +101,7 @@ def test_what_may_make_room_is_told() -> None:
         feed.apply(event)
     feed.apply(Replace(Kind.POD, ()))
 
-    assert told == [1, 6, 8, 9, 10]
+    assert told == [1, 5, 7, 8, 9]
 
 
 def test_a_namespace_that_is_gone_takes_its_series_along() -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from gpusched.admission.template_table import TABLE
+from gpusched.core.names import EXEMPT_LABEL, GPU_LESS_LABEL
 from gpusched.core.resources import GpuResources
 from gpusched.kube.objects import sources
 from gpusched.policy.model import Config
@@ -17,6 +18,7 @@ from gpusched.serve.options import LEASE, Options
 from gpusched.wire.scheduler_config import Endpoint, managed_resources
 
 BASE = Path(__file__).parents[2] / "manifests" / "base"
+PODS, GPU_LESS = "pods.mutate.gpusched.io", "gpu-less-pods.mutate.gpusched.io"
 Tree = dict[str, Any]
 
 
@@ -69,7 +71,10 @@ def test_what_is_written_may_be_written() -> None:
         ("", "pods", "patch"),
         ("", "pods", "get"),
         ("", "pods/binding", "create"),
+        ("", "events", "create"),
+        ("", "events", "patch"),
     } <= cluster
+    assert not any(group == "events.k8s.io" for group, _, _ in cluster)
     assert {("coordination.k8s.io", "leases", verb) for verb in ("get", "create", "update")} <= allowed("Role")
     assert not any(verb in {"delete", "deletecollection", "*"} for _, _, verb in cluster | allowed("Role"))
     assert not any(resource == "secrets" for _, resource, _ in cluster)
@@ -89,7 +94,7 @@ def test_names_agree_with_the_code() -> None:
 
 
 def test_a_dead_gpusched_stops_gpu_pods_and_nothing_else() -> None:
-    assert [hook["name"] for hook in webhooks() if hook["failurePolicy"] == "Fail"] == ["pods.mutate.gpusched.io"]
+    assert [hook["name"] for hook in webhooks() if hook["failurePolicy"] == "Fail"] == [PODS]
     for hook in webhooks():
         assert hook["timeoutSeconds"] <= 3
         assert hook["sideEffects"] == "None"
@@ -97,16 +102,77 @@ def test_a_dead_gpusched_stops_gpu_pods_and_nothing_else() -> None:
         assert (exempt["operator"], sorted(exempt["values"])) == ("NotIn", sorted(Config().exempt_namespaces))
         rules = [resource for rule in hook["rules"] for resource in rule["resources"]]
         assert not any("*" in resource or "/" in resource for resource in rules)
-        if hook["name"] != "custom-workloads.validate.gpusched.io":
-            assert hook["matchConditions"]
+        assert hook["matchConditions"]
     assert len({hook["name"] for hook in webhooks()}) == len(webhooks())
 
 
-def test_only_the_mutating_pod_webhook_patches() -> None:
+def test_only_the_mutating_pod_webhooks_patch() -> None:
     paths = {hook["name"]: hook["clientConfig"]["service"]["path"] for hook in webhooks()}
 
-    assert {name for name, path in paths.items() if path == "/mutate"} == {"pods.mutate.gpusched.io"}
+    assert {name for name, path in paths.items() if path == "/mutate"} == {PODS, GPU_LESS}
     assert set(paths.values()) == {"/mutate", "/validate"}
+
+
+def conditions(hook: Tree) -> dict[str, str]:
+    """Expressions by name, their white space made one."""
+    return {item["name"]: " ".join(item["expression"].split()) for item in hook["matchConditions"]}
+
+
+def test_every_condition_is_the_same_but_for_where_the_pod_stands() -> None:
+    pods = conditions(next(hook for hook in webhooks() if hook["name"] == PODS))["names-a-gpu"]
+    places = {"pods": "object", "cronjobs": "object.spec.jobTemplate.spec.template", "podtemplates": "object.template"}
+    places["workloads"] = "object.spec.template"
+    seen = []
+    for hook in webhooks():
+        kinds = hook["name"].partition(".")[0]
+        if kinds not in places:
+            continue
+        place = places[kinds]
+        expected = re.sub(r"\bobject[.](spec|metadata)\b", rf"{place}.\1", pods)
+        if kinds != "pods":
+            # A pod always has metadata, a template may have none.
+            bare = f"(has({place}.metadata.annotations)"
+            assert bare in expected
+            expected = expected.replace(bare, f"(has({place}.metadata) && has({place}.metadata.annotations)")
+        assert conditions(hook)["names-a-gpu"] == expected
+        seen.append(hook["name"])
+    assert len(seen) == 2 * len(places)
+
+
+def test_a_pod_goes_to_one_mutating_webhook_at_most() -> None:
+    gpu, other = (next(hook for hook in webhooks() if hook["name"] == name) for name in (PODS, GPU_LESS))
+    expected = conditions(gpu)
+    expected = {"names-no-gpu": f"!({expected.pop('names-a-gpu')})"} | expected
+
+    assert conditions(other) == expected
+    assert other["rules"] == gpu["rules"]
+    asked = {"key": GPU_LESS_LABEL, "operator": "In", "values": ["true"]}
+    assert other["namespaceSelector"]["matchExpressions"] == [*gpu["namespaceSelector"]["matchExpressions"], asked]
+
+
+def test_labels_of_namespaces_agree_with_the_code() -> None:
+    for hook in webhooks():
+        exempt = hook["namespaceSelector"]["matchExpressions"][1]
+        assert exempt == {"key": EXEMPT_LABEL, "operator": "NotIn", "values": ["true"]}
+
+
+def test_workloads_are_judged_again_when_their_pods_change() -> None:
+    """Whole templates are compared, which differ wherever what `judge_workload` compares does."""
+    changed = {
+        hook["name"]: expression
+        for hook in webhooks()
+        if (expression := conditions(hook).get("template-changed")) is not None
+    }
+    places = {"workloads": "spec.template", "cronjobs": "spec.jobTemplate", "podtemplates": "template"}
+
+    assert changed == {
+        f"{kinds}.{phase}.gpusched.io": f"request.operation == 'CREATE' || object.{place} != oldObject.{place}"
+        for kinds, place in places.items()
+        for phase in ("mutate", "validate")
+    }
+    for (group, _), entries in TABLE.items():
+        built_in = group in {"", "apps", "batch"}
+        assert built_in or all(entry.path.partition(".")[0] == "spec" for entry in entries)
 
 
 def test_every_kind_with_a_template_is_registered() -> None:

@@ -7,6 +7,7 @@ from gpusched.simulate.run import Simulation
 from tests.build import bound, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import (
     codes,
+    configured,
     cpu_node,
     cpu_pod,
     manifests,
@@ -207,3 +208,13 @@ def test_an_exported_pod_stays_on_its_node_and_is_judged_as_it_was_created() -> 
     assert view.admission.allowed
     assert view.placement is not None
     assert view.placement.node == "h"
+
+
+def test_the_second_scheduler_is_no_stranger() -> None:
+    second = configured(secondScheduler="gpu")
+    for name in ("default-scheduler", "gpu"):
+        view = only([t4_node("t4")], pod("p", schedulerName=name), second)
+        assert (view.placement.node if view.placement else None, view.notes) == ("t4", ())
+
+    (note,) = only([t4_node()], pod("p", schedulerName="volcano"), second).notes
+    assert note == "scheduler volcano is simulated as if it were the default one"

@@ -115,7 +115,7 @@ def test_a_pending_pod_that_fits_is_about_to_be_placed() -> None:
             bound(pod("p"), "h", ours=False),
             "it was bound without gpusched: by another scheduler, spec.nodeName, or before gpusched was installed",
         ),
-        (bound(pod("p"), "gone"), "its node is not in the dump"),
+        (bound(pod("p"), "gone"), "its node is not in the cluster"),
         (bound(pod("p", gpus=None), "h"), "it asks for no GPU: kube-scheduler placed it"),
     ],
 )
@@ -208,8 +208,8 @@ def test_a_node_that_the_dump_lacks_is_told_of_pods_bound_by_others_too() -> Non
     outside = _standing(bound(pod("p"), "gone", ours=False), h100_node("h"))
     plain = _standing(bound(pod("p", gpus=None), "gone"), h100_node("h"))
 
-    assert outside.history.endswith("before gpusched was installed; its node is not in the dump")
-    assert plain.history == "it asks for no GPU: kube-scheduler placed it; its node is not in the dump"
+    assert outside.history.endswith("before gpusched was installed; its node is not in the cluster")
+    assert plain.history == "it asks for no GPU: kube-scheduler placed it; its node is not in the cluster"
 
 
 def _of_workload(tree: Tree, *cluster: Tree) -> Why:
@@ -228,7 +228,7 @@ def test_a_workload_without_pods_is_judged_as_if_it_made_them_now() -> None:
 
     assert refused.view.admission.code == "gpu-quantity"
     assert (fitting.view.placement, fitting.history) == (None, "node h would take it")
-    assert fitting.view.notes == ("the dump has no pod of it: judged as if it made one now",)
+    assert fitting.view.notes == ("there is no pod of it: judged as if it made one now",)
     assert too_large.view.unschedulable is not None
     assert too_large.view.unschedulable.suggestion == "Ask for nvidia.com/gpu: 4 in container main"
 
@@ -241,3 +241,14 @@ def test_a_workload_that_makes_no_pods_now_is_judged_as_if_it_made_one() -> None
 
 def test_a_pod_is_no_workload_without_pods() -> None:
     assert find_workloads(manifests([pod("p")]), Target("", "", "p")) == []
+
+
+def test_the_change_of_a_pod_that_a_controller_made():
+    tree = owned(pod("web-1", annotations={"gpusched.io/families": "hopper"}), "ReplicaSet", "web-5d")
+    waiting = why_standing(manifest(tree), world_of(t4_node("t"), tree))
+    alone = why_standing(manifest(pod("p", gpus=9)), world_of(t4_node("t")))
+
+    assert waiting.view.notes == (
+        "change it in the pod template: ReplicaSet/web-5d made this pod and would make the same again",
+    )
+    assert alone.view.notes == ()

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from gpusched.core.cluster_facts import OperatorFacts, RuntimeClass
 from gpusched.core.dra import read_device_class, read_resource_slice
@@ -165,6 +166,23 @@ def test_nodes_served_through_dra_are_known_in_any_order(order: tuple[int, ...])
 
     cluster.apply(Gone(Kind.RESOURCE_SLICE, "s"))
     assert cluster.nodes["n1"].node.dra_resources == frozenset()
+
+
+def test_a_slice_that_moves_is_of_the_node_that_it_names_now() -> None:
+    cluster = cluster_with(
+        _device_class(), _slice(), *(node_seen(node(name, gpus=None)) for name in ("n1", "n2", "n3"))
+    )
+    moved = replace(_slice(), node_name="n2")
+    for event, served in (
+        (Upsert(moved), ["n2"]),
+        (Gone(Kind.DEVICE_CLASS, "gpu"), []),
+        (Upsert(_device_class()), ["n2"]),
+    ):
+        cluster.apply(event)
+        assert [name for name, state in cluster.nodes.items() if state.node.dra_resources] == served
+
+    cluster.apply(Replace(Kind.RESOURCE_SLICE, (_slice(), replace(moved, name="other", node_name="n3"))))
+    assert [name for name, state in cluster.nodes.items() if state.node.dra_resources] == ["n1", "n3"]
 
 
 def test_every_change_grows_the_generation() -> None:

@@ -50,6 +50,7 @@ def test_a_refused_pod_is_a_200_that_says_so(path: str) -> None:
             "p",
             code="gpu-policy-family",
             findings=(("gpu-policy-family", "enforce"), ("gpu-no-node", "warn")),
+            message=response["status"]["message"].removeprefix("gpu-policy-family: "),
         )
     ]
 

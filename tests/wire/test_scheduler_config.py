@@ -169,3 +169,61 @@ def test_merge_says_why_not(config: dict[str, Any], problem: str) -> None:
 def test_break_glass_merges_beside_another_binder() -> None:
     other = {"urlPrefix": "http://other", "bindVerb": "bind"}
     assert merge(existing(other), stanza(break_glass=True)) == existing(other, stanza(break_glass=True))
+
+
+LEASE = {"resourceNamespace": "gpusched-system", "resourceName": "gpu"}
+SECOND = {"leaderElection": LEASE, "profiles": [{"schedulerName": "gpu"}]}
+
+
+def test_a_second_scheduler_has_a_name_and_a_lease_of_its_own() -> None:
+    config = scheduler_config(stanza(), "gpu")
+    assert config == existing(stanza()) | SECOND
+    assert scheduler_accepts(config)
+    assert "profiles" not in scheduler_config(stanza())
+
+
+@pytest.mark.parametrize(
+    ("given", "merged"),
+    [
+        ({}, SECOND),
+        ({"profiles": None, "leaderElection": None}, SECOND),
+        (SECOND, SECOND),
+        (
+            {"leaderElection": {"resourceName": "kube-scheduler", "leaseDuration": "1m"}},
+            SECOND | {"leaderElection": LEASE | {"leaseDuration": "1m"}},
+        ),
+        (
+            {"leaderElection": {"resourceName": "mine"}, "profiles": [{"schedulerName": "gpu", "plugins": {}}]},
+            {"leaderElection": {"resourceName": "mine"}, "profiles": [{"schedulerName": "gpu", "plugins": {}}]},
+        ),
+    ],
+)
+def test_merge_into_the_configuration_of_a_second_scheduler(given: dict[str, Any], merged: dict[str, Any]) -> None:
+    assert merge(existing(**given), stanza(), "gpu") == existing(stanza()) | merged
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (
+            {"profiles": [{"schedulerName": "default-scheduler"}]},
+            "profiles are default-scheduler; those of a second scheduler are gpu and never default-scheduler",
+        ),
+        (
+            {"profiles": [{"schedulerName": "gpu"}, {}]},
+            "profiles are gpu, default-scheduler; those of a second scheduler are gpu and never default-scheduler",
+        ),
+        (
+            {"profiles": [{"schedulerName": "other"}]},
+            "profiles are other; those of a second scheduler are gpu and never default-scheduler",
+        ),
+        ({"profiles": {}}, None),
+        ({"profiles": {"a": 1}}, "profiles must be a list of mappings"),
+        ({"profiles": ["gpu"]}, "profiles must be a list of mappings"),
+        ({"leaderElection": [1]}, "leaderElection must be a mapping"),
+        ({"extenders": {}}, "extenders must be a list"),
+    ],
+)
+def test_merge_says_why_not_for_a_second_scheduler(given: dict[str, Any], problem: str | None) -> None:
+    found = merge({"apiVersion": API_VERSION, "kind": KIND} | given, stanza(), "gpu")
+    assert (found if isinstance(found, str) else None) == problem

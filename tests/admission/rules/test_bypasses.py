@@ -2,8 +2,12 @@
 
 import pytest
 
+from gpusched.admission.admission import Admission
 from tests.admission.judging import codes, judged, lines
 from tests.build import Tree, container, pod
+
+#: The label by which pods without a GPU come to gpusched.
+COVERED = {"gpusched.io/gpu-less-pods": "true"}
 
 
 @pytest.mark.parametrize(
@@ -48,26 +52,41 @@ def _seeing(value: object, *, gpus: int | None = None) -> Tree:
     ],
 )
 def test_visible_devices(policy: str, value: object, gpus: int | None, refused: int, warned: int) -> None:
-    answer = judged(_seeing(value, gpus=gpus), policy={"visible-devices": policy})
+    answer = judged(_seeing(value, gpus=gpus), policy={"visible-devices": policy}, labels=COVERED)
     assert codes(answer) == (["gpu-visible-devices"] * refused, ["gpu-visible-devices"] * warned)
+
+
+@pytest.mark.parametrize("labels", [{}, {"gpusched.io/gpu-less-pods": "false"}])
+@pytest.mark.parametrize("policy", ["warn", "deny", "void"])
+def test_pods_without_a_gpu_are_left_alone_where_the_namespace_has_no_label(
+    policy: str, labels: dict[str, str]
+) -> None:
+    context = {"policy": {"visible-devices": policy}, "labels": labels}
+    assert judged(_seeing("all"), **context) == Admission()
+    assert judged(pod(gpus=None), **context) == Admission()
+    annotated = _seeing("all")
+    annotated["metadata"]["annotations"] = {"gpusched.io/placement": "pack"}
+    refused, warned = codes(judged(annotated, **context))
+    assert refused + warned == ["gpu-visible-devices"]
 
 
 def test_visible_devices_by_mode_and_in_words() -> None:
     tree = _seeing("all")
-    assert lines(judged(tree, policy={"visible-devices": "deny"}))[0] == [
+    assert lines(judged(tree, policy={"visible-devices": "deny"}, labels=COVERED))[0] == [
         (
             "gpu-visible-devices: container c sets NVIDIA_VISIBLE_DEVICES to all, which goes round the GPU count. "
             "Remove it and ask for GPUs under resources.limits."
         )
     ]
-    assert codes(judged(tree, policy={"visible-devices": "deny", "mode": "warn"})) == ([], ["gpu-visible-devices"])
-    assert codes(judged(tree, policy={"visible-devices": "deny", "mode": "off"})) == ([], [])
+    loose, off = ({"visible-devices": "deny", "mode": mode} for mode in ("warn", "off"))
+    assert codes(judged(tree, policy=loose, labels=COVERED)) == ([], ["gpu-visible-devices"])
+    assert codes(judged(tree, policy=off, labels=COVERED)) == ([], [])
 
 
 def test_the_last_value_of_a_variable_counts() -> None:
     names = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value} for value in ("all", "void")]
     tree = pod("p", "team-a", container("c", env=names))
-    assert codes(judged(tree, policy={"visible-devices": "deny"})) == ([], [])
+    assert codes(judged(tree, policy={"visible-devices": "deny"}, labels=COVERED)) == ([], [])
 
 
 @pytest.mark.parametrize(

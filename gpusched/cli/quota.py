@@ -1,0 +1,62 @@
+"""`gpusched quota`: use against quota, and the pods that wait in line."""
+
+import click
+import msgspec
+
+from gpusched.cli import watch as watching
+from gpusched.cli.access import Access, access_options
+from gpusched.cli.inputs import world_of
+from gpusched.cli.selection import label_selector
+from gpusched.cli.session import Session, cluster_option, config_option, list_options
+from gpusched.cli.uses_table import quota_table
+from gpusched.core.selector import all_match
+from gpusched.simulate.uses import GatedPod, QuotaLine, gated_pods, quota_lines
+
+
+class Quotas(msgspec.Struct, frozen=True):
+    """The whole answer of `quota`."""
+
+    quotas: tuple[QuotaLine, ...]
+    waiting: tuple[GatedPod, ...]
+
+
+@click.command()
+@cluster_option
+@config_option
+@access_options
+@list_options
+def quota(
+    *,
+    cluster: tuple[str, ...],
+    config: str | None,
+    access: Access,
+    form: str,
+    no_color: bool,
+    watch: bool,
+    interval: float,
+) -> None:
+    """Show what namespaces use of their GPU quota, per family and in memory, and which pods wait for it.
+
+    -n chooses a namespace, -l namespaces by their labels. Exit code 1: a namespace uses more than its quota.
+    """
+    session = Session(form, no_color=no_color)
+    selector = label_selector(access.selector)
+
+    def once() -> int:
+        inputs = session.read(cluster=cluster, config=config, access=access)
+        found = world_of(inputs).cluster
+
+        def chosen(name: str) -> bool:
+            return access.namespace in {None, name} and all_match(selector, found.namespace(name).labels)
+
+        result = Quotas(
+            tuple(line for line in quota_lines(found) if chosen(line.namespace)),
+            tuple(pod for pod in gated_pods(found) if chosen(pod.namespace)),
+        )
+        names = list(dict.fromkeys(f"namespace/{line.namespace}" for line in result.quotas))
+        session.show(result, lambda: quota_table(result.quotas, result.waiting, session.style), names)
+        session.tell(inputs)
+        exceeded = any(line.limit is not None and line.used > line.limit for line in result.quotas)
+        return session.code(inputs, problems=exceeded)
+
+    watching.run(session, once, watch=watch, interval=interval)

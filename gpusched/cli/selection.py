@@ -1,0 +1,74 @@
+"""What `-l` and `-n` choose of a cluster."""
+
+from collections.abc import Mapping
+
+import click
+
+from gpusched.cli.access import Access
+from gpusched.cli.inputs import Inputs
+from gpusched.core.selector import Requirement, all_match
+from gpusched.policy.selector_text import parse_selector
+from gpusched.simulate.manifest import Manifest
+from gpusched.simulate.why import Target, parse_target
+from gpusched.simulate.world import World
+from gpusched.state.node_state import NodeState
+
+
+def label_selector(text: str | None) -> tuple[Requirement, ...]:
+    """The requirements of `-l`; none choose everything."""
+    if text is None:
+        return ()
+    parsed = parse_selector(text)
+    if isinstance(parsed, str):
+        raise click.BadParameter(parsed, param_hint="-l")
+    return parsed
+
+
+def matching_nodes(world: World, selector: tuple[Requirement, ...]) -> list[NodeState]:
+    """Nodes by name."""
+    states = world.cluster.nodes
+    return [states[name] for name in sorted(states) if all_match(selector, states[name].node.object.labels)]
+
+
+def matching_pods(inputs: Inputs, selector: tuple[Requirement, ...], namespace: str | None) -> list[Manifest]:
+    """Pods of the cluster with these labels, of one namespace or of all."""
+    chosen = chosen_objects(inputs, selector, namespace)
+    return [item for item in chosen if (item.group, item.kind) == ("", "Pod")]
+
+
+def chosen_objects(inputs: Inputs, selector: tuple[Requirement, ...], namespace: str | None) -> list[Manifest]:
+    """Everything of the cluster with these labels, of one namespace or of all."""
+    return [
+        item
+        for item in inputs.standing
+        if namespace in {None, item.namespace} and all_match(selector, _labels(item.tree))
+    ]
+
+
+def within(access: Access, inputs: Inputs) -> str | None:
+    """The namespace that the user looks in; None for all, as in a dump unless one is named."""
+    if access.all_namespaces:
+        return None
+    return access.namespace or (inputs.namespace if inputs.live else None)
+
+
+def targets(name: str, access: Access, inputs: Inputs) -> list[Target]:
+    """What a name may mean, the likeliest first: in the namespace that was named, or else in that of the context
+    before all others.
+    """
+    found: list[Target] = []
+    for target in parse_target(name):
+        namespace = within(access, inputs)
+        if target.namespace or namespace is None:
+            found.append(target)
+            continue
+        found.append(Target(target.kind, namespace, target.name))
+        if access.namespace is None:
+            found.append(target)
+    return found
+
+
+def _labels(tree: Mapping[str, object]) -> Mapping[str, str]:
+    metadata = tree.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    return {str(key): str(value) for key, value in labels.items()} if isinstance(labels, Mapping) else {}

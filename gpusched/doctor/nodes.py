@@ -1,0 +1,215 @@
+"""Checks of nodes: what they offer, what their labels say, and whether pods can get there."""
+
+from collections.abc import Iterator
+
+from gpusched.core.codes import Reason
+from gpusched.core.node import Taint
+from gpusched.core.pod import Toleration
+from gpusched.core.pool import Pool
+from gpusched.doctor.check import Sight
+from gpusched.doctor.scene import Scene
+from gpusched.native.taints import tolerates
+from gpusched.state.node_state import NodeState
+
+_SYSTEM_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+#: Taints of nodes whose kubelet does not report as ready, or not at all.
+_UNREADY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+
+
+def without_allocatable(scene: Scene) -> Iterator[Sight]:
+    """Labels or capacity speak of GPUs, and the kubelet offers none."""
+    for state in _states(scene):
+        node = state.node
+        if any(pool.slots for pool in node.pools) or node.dra_resources:
+            continue
+        lost = [
+            name
+            for name, amount in sorted(node.object.capacity.items())
+            if amount and scene.world.cluster.resources.vendor(name) is not None
+        ]
+        if lost or any("no GPU resource is allocatable" in note for note in node.notes):
+            seen = f"capacity {', '.join(lost)}, allocatable 0" if lost else "GPU labels, but no GPU in allocatable"
+            yield Sight(
+                f"node/{node.name}", seen,
+                f"kubectl get pods -A -o wide --field-selector spec.nodeName={node.name}"
+                "  # is the device plugin there and ready?",
+            )  # fmt: skip
+
+
+def unhealthy_devices(scene: Scene) -> Iterator[Sight]:
+    """The device plugin reports devices that the kubelet does not give out."""
+    for state in _states(scene):
+        for pool in state.node.pools:
+            capacity = state.node.object.capacity.get(pool.resource, 0)
+            if capacity > pool.slots > 0:
+                yield Sight(
+                    f"node/{state.node.name}",
+                    f"{pool.resource}: {capacity - pool.slots} of {capacity} are unhealthy",
+                    f"kubectl debug node/{state.node.name} -it --image=ubuntu -- chroot /host sh -c"
+                    " 'dmesg | grep -i xid; nvidia-smi'",
+                )
+
+
+def facts_unknown(scene: Scene) -> Iterator[Sight]:
+    """Slots of which neither family nor memory is known."""
+    for state in _states(scene):
+        for pool in state.node.pools:
+            unknown = [
+                name for name, value in (("family", pool.family), ("memory", pool.visible_memory_mib)) if value is None
+            ]
+            if pool.slots and unknown and pool.blocked is None:
+                yield Sight(
+                    f"node/{state.node.name}", f"{pool.resource}: {' and '.join(unknown)} unknown",
+                    f"kubectl annotate node {state.node.name}"
+                    ' gpusched.io/facts="family=…, gpu-memory=…"  # or install GPU Feature Discovery',
+                )  # fmt: skip
+
+
+def disagreements(scene: Scene) -> Iterator[Sight]:
+    """Sources that contradict each other, and corrections that were made."""
+    for state in _states(scene):
+        notes = (*state.node.notes, *(note for pool in state.node.pools if pool.blocked is None for note in pool.notes))
+        for note in dict.fromkeys(notes):
+            if "no GPU resource is allocatable" not in note and not note.startswith("gpusched.io/facts"):
+                yield Sight(
+                    f"node/{state.node.name}", note,
+                    f"gpusched nodes --provenance -l kubernetes.io/hostname={state.node.name}"
+                    "  # then restart GPU Feature Discovery there, or annotate gpusched.io/facts",
+                )  # fmt: skip
+
+
+def mixed_models(scene: Scene) -> Iterator[Sight]:
+    """Pools of one vendor on one node that are different cards."""
+    for state in _states(scene):
+        models: dict[str, set[str]] = {}
+        for pool in state.node.pools:
+            if pool.product is not None and pool.slots:
+                models.setdefault(pool.vendor, set()).add(pool.product)
+        for products in models.values():
+            if len(products) > 1:
+                yield Sight(
+                    f"node/{state.node.name}", f"offers {', '.join(sorted(products))} together",
+                    "give each model a resource name of its own in the device plugin's configuration"
+                    ' (resources.gpus[].pattern), and annotate gpusched.io/facts="RESOURCE:family=…"',
+                )  # fmt: skip
+
+
+def invalid_mig(scene: Scene) -> Iterator[Sight]:
+    """GPU Feature Discovery says that the MIG configuration makes no sense."""
+    yield from _blocked(
+        scene, Reason.FACTS_UNKNOWN, "kubectl describe node {node}"
+        "  # then give it a profile of the MIG manager's configuration, or take MIG off",
+    )  # fmt: skip
+
+
+def reconfiguring(scene: Scene) -> Iterator[Sight]:
+    """MIG manager at work."""
+    yield from _blocked(
+        scene, Reason.RECONFIGURING, "kubectl logs -A -l app=nvidia-mig-manager --field-selector spec.nodeName={node}"
+        "  # if it lasts longer than a few minutes",
+    )  # fmt: skip
+
+
+def _blocked(scene: Scene, reason: Reason, fix: str) -> Iterator[Sight]:
+    for state in _states(scene):
+        for pool in state.node.pools:
+            if pool.blocked is reason:
+                seen = "; ".join(pool.notes) or "no pod is put there"
+                yield Sight(f"node/{state.node.name}", f"{pool.resource}: {seen}", fix.format(node=state.node.name))
+
+
+def untolerated_taints(scene: Scene) -> Iterator[Sight]:
+    """Taints of GPU nodes for which nothing makes GPU pods tolerant."""
+    cluster = scene.world.cluster
+    for state in _states(scene):
+        offered = [pool for pool in state.node.pools if pool.slots]
+        known = _known_tolerations(scene, offered)
+        for taint in state.node.object.taints if offered else ():
+            system = taint.key.startswith(_SYSTEM_TAINTS) or taint.effect == "PreferNoSchedule"
+            if (
+                not system
+                and not tolerates((*known, *cluster.config.tolerations), taint)
+                and not _visited(scene, state)
+            ):
+                yield Sight(
+                    f"node/{state.node.name}", f"taint {_taint(taint)} keeps every GPU pod away but those that name it",
+                    f"gpusched config: tolerations: [{{key: {taint.key}, operator: Exists, effect: {taint.effect}}}]"
+                    f"  # or kubectl taint node {state.node.name} {_taint(taint)}-",
+                )  # fmt: skip
+
+
+def _known_tolerations(scene: Scene, pools: list[Pool]) -> tuple[Toleration, ...]:
+    """Those that admission adds to a pod that asks for these pools."""
+    resources = scene.world.cluster.resources
+    names = {pool.resource for pool in pools} | {resources.main(pool.vendor) for pool in pools}
+    return tuple(Toleration(key=name, operator="Exists") for name in sorted(names))
+
+
+def _visited(scene: Scene, state: NodeState) -> bool:
+    """Whether a pod that is no part of the GPU stack runs there: the taint then keeps the node for those it is for."""
+    return any(
+        holder.namespace not in scene.world.cluster.config.exempt_namespaces for holder in state.holders.values()
+    )
+
+
+def _taint(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def over_claimed(scene: Scene) -> Iterator[Sight]:
+    """Pools that hold more than they have: slots, or memory claims by the rule of the largest claims."""
+    for state in _states(scene):
+        for pool in state.node.pools:
+            use = state.use(pool.resource)
+            where = f"node/{state.node.name}"
+            fix = f"kubectl delete pod …  # one of {', '.join(_holders(state, pool))}"
+            if use.used > pool.slots:
+                yield Sight(where, f"{pool.resource}: {use.used} slots held of {pool.slots}", fix)
+            if use.claims and _exceeds(pool, use.claims):
+                yield Sight(where, f"{pool.resource}: claims of {sum(use.claims)} MiB can meet on one GPU", fix)
+
+
+def _exceeds(pool: Pool, claims: tuple[int, ...]) -> bool:
+    """Whether the R largest claims can meet on a device that is too small for them."""
+    memory = pool.device_memory_mib
+    if memory is None or pool.replicas is None:
+        return False
+    return sum(claims[: max(1, pool.replicas)]) > memory
+
+
+def _holders(state: NodeState, pool: Pool) -> list[str]:
+    found = [f"{item.namespace}/{item.name}" for item in state.holders.values() if pool.resource in item.slots]
+    return sorted(found)[:5]
+
+
+def out_of_service(scene: Scene) -> Iterator[Sight]:
+    """GPU nodes that take no pods."""
+    for state in _states(scene):
+        seen = state.node.object
+        slots = sum(pool.slots for pool in state.node.pools)
+        unready = [taint.key for taint in seen.taints if taint.key in _UNREADY]
+        if slots and seen.unschedulable:
+            yield Sight(f"node/{seen.name}", f"cordoned, with {slots} GPU slots", f"kubectl uncordon {seen.name}")
+        elif slots and unready:
+            yield Sight(f"node/{seen.name}", f"not ready, with {slots} GPU slots", f"kubectl describe node {seen.name}")
+
+
+def unread_facts(scene: Scene) -> Iterator[Sight]:
+    """What an administrator wrote on a node and nobody can read."""
+    for state in _states(scene):
+        for note in state.node.notes:
+            if note.startswith("gpusched.io/facts"):
+                yield Sight(
+                    f"node/{state.node.name}", note,
+                    f'kubectl annotate node {state.node.name} --overwrite gpusched.io/facts="replicas=4"',
+                )  # fmt: skip
+        for key in sorted(state.node.object.annotations):
+            if key.startswith("gpusched.io/") and key != "gpusched.io/facts":
+                yield Sight(
+                    f"node/{state.node.name}", f"{key} is no known key of Nodes",
+                    f"kubectl annotate node {state.node.name} {key}-",
+                )  # fmt: skip
+
+
+def _states(scene: Scene) -> list[NodeState]:
+    return [state for _, state in sorted(scene.world.cluster.nodes.items())]

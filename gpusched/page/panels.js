@@ -1,0 +1,147 @@
+// Families, legend, waiting pods, refusals, quotas, and one node in full.
+
+import { age, bar, element, replace } from "./element.js";
+import { colourOf, gib, model, number, sharing } from "./model.js";
+import { picture, titleOf } from "./rows.js";
+
+const LEGEND = 14;
+const by = (id) => document.getElementById(id);
+
+export function showFamilies(choose) {
+  replace(by("families"), model.totals.map((total) => {
+    const pressed = model.filter.family === total.family;
+    const text = `${number(total.used)} of ${number(total.slots)} slots held`;
+    const closed = total.closed ? ` · ${number(total.closed)} closed` : "";
+    const memory = total.claimed_mib ? ` · ${gib(total.claimed_mib)} of ${gib(total.memory_mib)} GiB claimed` : total.memory_mib ? ` · ${gib(total.memory_mib)} GiB` : "";
+    return element("li", {},
+      element("button", { type: "button", class: "family", "aria-pressed": String(pressed), onclick: () => choose(pressed ? "" : total.family) },
+        element("span", { class: "title" }, total.family.replaceAll("-", " ")),
+        element("span", { class: "free-count" }, element("b", {}, number(total.free)), " free"),
+        bar([["used", total.used], ["closed", total.closed]], total.slots, `${text}${closed}`),
+        element("span", { class: "small" }, text, closed),
+        element("span", { class: "small" }, `${number(total.nodes)} ${total.nodes === 1 ? "node" : "nodes"}`, memory)));
+  }));
+}
+
+export function showLegend(names, choose) {
+  const all = names.slice(0, LEGEND).map(([name, slots]) => {
+    const pressed = model.filter.namespace === name;
+    return element("li", {}, element("button", { type: "button", class: "legend-item", "aria-pressed": String(pressed), onclick: () => choose(pressed ? "" : name) },
+      element("i", { class: `cell ${colourOf(name)}`, "aria-hidden": "true" }), name, element("span", { class: "faint" }, number(slots))));
+  });
+  if (names.length > LEGEND) all.push(element("li", { class: "faint" }, `and ${names.length - LEGEND} more`));
+  replace(by("legend"), all);
+}
+
+function demandOf(pod) {
+  const parts = Object.entries(pod.resources).map(([name, count]) => `${count} ${name}`);
+  if (pod.claim_mib) parts.push(`${gib(pod.claim_mib)} GiB a slot`);
+  return parts.join(", ");
+}
+
+// Pods of one owner that wait for the same reason are one card.
+function grouped(pods) {
+  const groups = new Map();
+  for (const pod of pods) {
+    const why = pod.why;
+    const key = [pod.namespace, pod.owner || pod.name, pod.state, why && why.suggestion, why && why.line && pod.name].join("|");
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(pod);
+  }
+  return [...groups.values()];
+}
+
+const STATE = { pending: "pending", quota: "waits for quota", gated: "gated" };
+
+export function showWaiting(answer) {
+  const opened = new Set([...by("waiting-list").querySelectorAll("details[open]")].map((item) => item.dataset.key));
+  by("waiting-count").textContent = String(answer.total);
+  const cards = grouped(answer.pods).map((pods) => waitingCard(pods, opened));
+  if (answer.total > answer.pods.length) cards.push(element("li", { class: "faint" }, `and ${answer.total - answer.pods.length} more`));
+  replace(by("waiting-list"), cards.length ? cards : [element("li", { class: "faint" }, "No GPU pod waits.")]);
+}
+
+function waitingCard(pods, opened) {
+  const [pod] = pods;
+  const name = pods.length > 1 ? `${pod.owner || pod.name} ×${pods.length}` : pod.name;
+  const since = pod.created ? age((Date.now() - Date.parse(pod.created)) / 1000) : "";
+  const why = pod.why;
+  return element("li", { class: "card", "data-pod": `${pod.namespace}/${pod.name}` },
+    element("p", { class: "card-head" },
+      element("i", { class: `cell ${colourOf(pod.namespace)}`, "aria-hidden": "true" }),
+      element("b", {}, `${pod.namespace}/${name}`),
+      element("span", { class: `badge ${pod.state === "pending" ? "bad" : "warn"}` }, STATE[pod.state]),
+      element("span", { class: "faint right" }, since)),
+    element("p", { class: "small" }, demandOf(pod), !pods[1] && pod.owner ? ` · ${pod.owner}` : ""),
+    ...(why ? explanation(why, opened) : [element("p", { class: "faint small" }, "Being worked out.")]));
+}
+
+function explanation(why, opened) {
+  const found = [];
+  if (why.suggestion) found.push(element("p", { class: "suggestion" }, why.suggestion));
+  if (why.line) found.push(element("p", { class: "small" }, why.line));
+  if (why.history) found.push(element("p", { class: "small" }, why.history));
+  if (why.reasons.length) {
+    const key = `${why.namespace}/${why.name}`;
+    found.push(element("details", { "data-key": key, open: opened.has(key) },
+      element("summary", {}, `Why ${counted(why.reasons)} do not take it`),
+      element("ul", { class: "reasons" }, ...why.reasons.map((reason) => element("li", {}, element("b", {}, String(reason.nodes)), ` ${reason.message}`, reason.example ? element("span", { class: "faint" }, ` (such as ${reason.example})`) : ""))),
+      why.nearest ? element("p", { class: "small" }, `Nearest: ${why.nearest}, ${why.nearest_lacks}`) : ""));
+  }
+  return found;
+}
+
+function counted(reasons) {
+  const nodes = reasons.reduce((sum, reason) => sum + reason.nodes, 0);
+  return nodes === 1 ? "the node" : `${nodes} nodes`;
+}
+
+export function showRefusals(answer) {
+  by("refusals-count").textContent = String(answer.refusals.reduce((sum, refusal) => sum + refusal.count, 0));
+  const cards = answer.refusals.map((refusal) =>
+    element("li", { class: "card" },
+      element("p", { class: "card-head" }, element("b", {}, `${refusal.namespace}/${refusal.name || refusal.kind}`),
+        refusal.count > 1 ? element("span", { class: "badge" }, `×${refusal.count}`) : "",
+        element("span", { class: "faint right" }, `${age(Date.now() / 1000 - refusal.last)} ago`)),
+      element("p", { class: "small" }, element("code", {}, refusal.code), ` ${refusal.kind}: ${refusal.message}`)));
+  replace(by("refusals-list"), cards.length ? cards : [element("li", { class: "faint" }, "Nothing was refused.")]);
+}
+
+export function showQuota(answer) {
+  const limited = answer.namespaces.filter((item) => item.memory_limit_mib !== null || item.families.some((row) => row.limit !== null));
+  const cards = limited.map((item) => {
+    const rows = item.families.filter((row) => row.limit !== null).map((row) => quotaRow(row.family === "*" ? "all" : row.family, row.used, row.limit, `${row.used} / ${row.limit}`));
+    if (item.memory_limit_mib !== null) rows.push(quotaRow("memory", item.memory_used_mib, item.memory_limit_mib, `${gib(item.memory_used_mib)} / ${gib(item.memory_limit_mib)} GiB`));
+    return element("li", { class: "card" },
+      element("p", { class: "card-head" }, element("i", { class: `cell ${colourOf(item.namespace)}`, "aria-hidden": "true" }), element("b", {}, item.namespace),
+        item.enforced ? "" : element("span", { class: "badge" }, "not enforced"),
+        item.gated ? element("span", { class: "badge warn" }, `${item.gated} waiting`) : ""), ...rows);
+  });
+  replace(by("quota-list"), cards.length ? cards : [element("li", { class: "faint" }, "No namespace has a quota.")]);
+}
+
+function quotaRow(name, used, limit, text) {
+  return element("p", { class: "quota-row" }, element("span", {}, name.replaceAll("-", " ")), bar([[used >= limit ? "full" : "used", used]], limit, `${name}: ${text}`), element("span", { class: "number" }, text));
+}
+
+export function showDetail(node) {
+  by("detail-title").textContent = node.name;
+  const pools = node.pools.map((pool) => element("section", { class: "detail-pool" },
+    element("h3", {}, pool.resource), picture(pool),
+    element("dl", {}, ...facts(pool).flatMap(([term, text]) => [element("dt", {}, term), element("dd", {}, text)])),
+    pool.holders.length ? element("ul", { class: "plain" }, ...pool.holders.map((holder) => element("li", {}, element("i", { class: `cell ${colourOf(holder.namespace)}`, "aria-hidden": "true" }), titleOf(holder), holder.outside ? element("span", { class: "badge warn" }, "bound round gpusched") : ""))) : element("p", { class: "faint" }, "Held by nobody."),
+    ...pool.notes.map((note) => element("p", { class: "small" }, note))));
+  replace(by("detail-body"), [element("p", { class: "faint" }, [node.state.replace("-", " "), ...node.notes].join(" · ")), ...pools]);
+}
+
+function facts(pool) {
+  return [
+    ["Product", pool.product || "unknown"],
+    ["Family", pool.family || "unknown"],
+    ["Sharing", sharing(pool) || "none"],
+    ["Slots", `${pool.used} of ${pool.slots} held${pool.devices ? `, ${pool.devices} ${pool.sharing === "mig" ? "instances" : "GPUs"}` : ""}`],
+    ["Memory", pool.device_memory_mib === null ? "unknown" : `${gib(pool.device_memory_mib)} GiB each, ${gib(pool.slot_memory_mib)} GiB a slot`],
+    ["Claimed", pool.claimed_mib ? `${gib(pool.claimed_mib)} GiB` : "nothing"],
+    ...(pool.blocked ? [["Blocked", pool.blocked]] : []),
+  ];
+}

@@ -1,0 +1,196 @@
+// The table of nodes. Only rows near the window are elements, so that thousands of nodes cost no more than forty.
+
+import { element } from "./element.js";
+import { cells, colourOf, gib, model, sharing } from "./model.js";
+
+const LINE = 26;
+const PADDING = 8;
+const BEYOND = 600;
+const MOST_CELLS = 64;
+const MOST_NAMES = 4;
+
+const rows = document.getElementById("rows");
+const made = new Map();
+let list = [];
+let tops = [];
+let active = "";
+let open = () => {};
+
+export function onOpen(handler) {
+  open = handler;
+}
+
+function height(node) {
+  return Math.max(1, node.pools.length) * LINE + PADDING;
+}
+
+export function showRows(nodes) {
+  list = nodes;
+  tops = [];
+  let top = 0;
+  for (const node of nodes) {
+    tops.push(top);
+    top += height(node);
+  }
+  rows.style.height = `${top}px`;
+  document.getElementById("table").setAttribute("aria-rowcount", String(nodes.length + 1));
+  if (!nodes.some((node) => node.name === active)) active = nodes.length ? nodes[0].name : "";
+  draw();
+}
+
+function first(position) {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (tops[middle] + height(list[middle]) < position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function draw() {
+  const above = -rows.getBoundingClientRect().top;
+  const wanted = new Map();
+  for (let at = first(above - BEYOND); at < list.length && tops[at] < above + innerHeight + BEYOND; at += 1) {
+    wanted.set(list[at].name, at);
+  }
+  const focused = document.activeElement?.dataset?.node;
+  const kept = list.findIndex((node) => node.name === focused);
+  if (kept >= 0) wanted.set(focused, kept);
+  for (const [name, row] of made) {
+    if (!wanted.has(name)) {
+      row.element.remove();
+      made.delete(name);
+    }
+  }
+  for (const [name, at] of wanted) place(name, at, focused);
+}
+
+function place(name, at, focused) {
+  const node = list[at];
+  const mark = `${node.version} ${model.filter.namespace} ${at} ${name === active}`;
+  const before = made.get(name);
+  if (before && before.node === node && before.mark === mark) return;
+  const row = rowOf(node, at);
+  if (before) before.element.replaceWith(row);
+  else {
+    const next = [...rows.children].find((other) => Number(other.getAttribute("aria-rowindex")) > at + 2);
+    rows.insertBefore(row, next || null);
+  }
+  made.set(name, { element: row, node, mark });
+  if (before && focused === name) row.querySelector("button").focus({ preventScroll: true });
+}
+
+function rowOf(node, at) {
+  const button = element("button", { type: "button", class: "name", "data-node": node.name, tabindex: node.name === active ? "0" : "-1", onclick: () => open(node) }, node.name);
+  const state = node.state === "ready" ? "" : element("span", { class: "badge warn" }, node.state.replace("-", " "));
+  const row = element("div", { role: "row", class: node.shut ? "node shut" : "node", "aria-rowindex": String(at + 2) });
+  row.style.top = `${tops[at]}px`;
+  row.style.height = `${height(node)}px`;
+  row.append(
+    element("span", { role: "cell", class: "who" }, button, state),
+    column("picture", node, picture),
+    column("slots", node, (pool) => element("span", { class: pool.used > pool.slots ? "over" : null, title: pool.used > pool.slots ? "more held than offered" : null }, element("b", {}, String(pool.used)), ` / ${pool.slots}`)),
+    column("claimed", node, claimed),
+    column("holders", node, holders),
+  );
+  return row;
+}
+
+function column(name, node, cell) {
+  return element("span", { role: "cell", class: name }, ...node.pools.map((pool) => element("span", { class: "line" }, cell(pool))));
+}
+
+function kind(pool) {
+  const words = [pool.product || pool.resource, sharing(pool)].filter(Boolean);
+  // The profile tells the pools of a node apart, so that it comes first where both are too long.
+  return (pool.sharing === "mig" ? words.reverse() : words).join(" ");
+}
+
+export function picture(pool) {
+  const label = `${kind(pool)}: ${pool.used} of ${pool.slots} slots held${pool.blocked ? `, ${pool.blocked}` : ""}`;
+  const box = element("span", { class: "pool" }, element("span", { class: "kind", title: kind(pool) }, kind(pool), pool.blocked ? element("span", { class: "badge warn" }, pool.blocked) : ""));
+  const drawn = element("span", { class: "devices", role: "img", "aria-label": label });
+  const slots = cells(pool);
+  const each = pool.devices && slots.length % pool.devices === 0 ? Math.max(1, slots.length / pool.devices) : 1;
+  if (slots.length > MOST_CELLS) drawn.append(strip(pool));
+  else for (let at = 0; at < slots.length; at += each) drawn.append(element("span", { class: "device" }, ...slots.slice(at, at + each).map((slot) => cell(slot, pool))));
+  box.append(drawn);
+  return box;
+}
+
+function cell(slot, pool) {
+  if (slot === null) return element("i", { class: `cell ${pool.shut ? "shut" : "free"}` });
+  const { holder, part } = slot;
+  const dim = model.filter.namespace && holder.namespace !== model.filter.namespace ? " dim" : "";
+  const ending = holder.ending ? " ending" : "";
+  const made = element("i", { class: `cell ${colourOf(holder.namespace)}${part === null ? "" : " claim"}${dim}${ending}`, title: titleOf(holder) });
+  if (part !== null) {
+    const fill = element("b");
+    fill.style.height = `${Math.min(100, Math.round(part * 100))}%`;
+    made.append(fill);
+  }
+  return made;
+}
+
+function strip(pool) {
+  const made = element("span", { class: "strip" });
+  for (const holder of pool.holders) {
+    const part = element("i", { class: colourOf(holder.namespace), title: titleOf(holder) });
+    part.style.width = `${(100 * holder.slots) / Math.max(pool.slots, pool.used)}%`;
+    made.append(part);
+  }
+  return made;
+}
+
+export function titleOf(holder) {
+  const name = holder.name ? `${holder.namespace}/${holder.name}` : "a pod you may not list";
+  const claim = holder.claim_mib ? `, claims ${gib(holder.claim_mib)} GiB a slot` : "";
+  return `${name}: ${holder.slots} ${holder.slots === 1 ? "slot" : "slots"}${claim}${holder.ending ? ", ending" : ""}`;
+}
+
+function claimed(pool) {
+  if (!pool.claimed_mib) return element("span", { class: "faint" }, "–");
+  const whole = pool.devices && pool.device_memory_mib ? pool.devices * pool.device_memory_mib : null;
+  return element("span", {}, gib(pool.claimed_mib), element("span", { class: "faint" }, ` / ${gib(whole)} GiB`));
+}
+
+function holders(pool) {
+  const names = pool.holders.slice(0, MOST_NAMES).map((holder) =>
+    element("span", { class: `chip ${colourOf(holder.namespace)}`, title: titleOf(holder) }, holder.name || "held", holder.slots > 1 ? ` ×${holder.slots}` : ""));
+  const more = pool.holders.length - names.length;
+  return element("span", { class: "chips" }, ...names, more > 0 ? element("span", { class: "faint" }, `+${more}`) : "");
+}
+
+// Focus goes to a node, which is brought into the window first.
+export function goTo(name) {
+  const at = list.findIndex((node) => node.name === name);
+  if (at < 0) return;
+  active = name;
+  const top = rows.getBoundingClientRect().top + tops[at];
+  const covered = 80;
+  if (top < covered || top + height(list[at]) > innerHeight - 20) scrollBy({ top: top - innerHeight / 3 });
+  draw();
+  made.get(name)?.element.querySelector("button").focus({ preventScroll: true });
+}
+
+const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity };
+
+rows.addEventListener("keydown", (event) => {
+  const step = STEPS[event.key];
+  const at = list.findIndex((node) => node.name === event.target.dataset.node);
+  if (step === undefined || at < 0) return;
+  event.preventDefault();
+  goTo(list[Math.max(0, Math.min(list.length - 1, at + step))].name);
+});
+rows.addEventListener("focusin", (event) => {
+  if (event.target.dataset.node) active = event.target.dataset.node;
+});
+
+let asked = 0;
+function later() {
+  if (!asked) asked = requestAnimationFrame(() => { asked = 0; draw(); });
+}
+addEventListener("scroll", later, { passive: true });
+addEventListener("resize", later);

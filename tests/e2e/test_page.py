@@ -1,0 +1,203 @@
+"""The page in a real Chromium, over gpusched on a real control plane."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from gpusched.local.control_plane import ControlPlane
+from gpusched.local.installed import Installed
+from tests.build import h100_node, pod, t4_node
+from tests.e2e.accessible import violations
+from tests.e2e.chromium import Page, find_chromium
+from tests.e2e.conftest import teller
+
+Nodes = Callable[[Any], None]
+#: Where pictures of the page are left, for people.
+PICTURES = os.environ.get("GPUSCHED_PAGE_PICTURES", "")
+RBAC = "rbac.authorization.k8s.io"
+
+#: The names of the nodes of these tests in the order of the page.
+NAMES = (
+    "[...document.querySelectorAll('#rows [data-node]')].map((el) => el.dataset.node)"
+    ".filter((name) => name.startsWith('page-'))"
+)
+LIVE = "document.getElementById('connection').dataset.state === 'live'"
+DETAIL = "document.getElementById('detail').open"
+FOCUSED = "document.activeElement.dataset.node"
+
+
+def cell(name: str, column: str) -> str:
+    """The script for what stands in a column of a node."""
+    row = f"document.querySelector('[data-node={name}]')?.closest('[role=row]')"
+    return f"{row}?.querySelector('.{column}').textContent"
+
+
+def choose(page: Page, name: str, value: str, event: str = "input") -> None:
+    """Choose a value of a control."""
+    page.evaluate(
+        f"{{ const control = document.getElementById('{name}'); control.value = '{value}';"
+        f" control.dispatchEvent(new Event('{event}')); }}"
+    )
+
+
+@pytest.fixture(scope="module")
+def program(request: pytest.FixtureRequest) -> str:
+    found = find_chromium()
+    if found is None:
+        teller(request.config)("NOT TESTED in a browser: no Chromium on the PATH; install the package chromium")
+        pytest.skip("no Chromium on the PATH")
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser(program: str) -> Iterator[Page]:
+    with Page(program) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Page, installed: Installed, control_plane: ControlPlane, fake_nodes: Nodes) -> Page:
+    """The page with two nodes of H100s and one of T4s, opened anew."""
+    fake_nodes([t4_node("page-t4", gpus=2, replicas=4), h100_node("page-h100", gpus=2), h100_node("page-h100-2")])
+    control_plane.wait_until(lambda: "labels: complete" in installed.admin("/readyz")[1], what="labels on all nodes")
+    browser.open("about:blank")
+    browser.errors.clear()
+    browser.requests.clear()
+    browser.open(f"{installed.admin_url}/")
+    browser.wait_for(f"{NAMES}.length === 3 && {LIVE}")
+    return browser
+
+
+def picture(page: Page, name: str) -> None:
+    if PICTURES:
+        page.screenshot(Path(PICTURES) / f"{name}.png")
+
+
+def test_the_page_shows_the_cluster_and_keeps_to_its_host(page: Page, installed: Installed) -> None:
+    assert page.evaluate(NAMES) == ["page-h100", "page-h100-2", "page-t4"]
+    assert page.evaluate(cell("page-t4", "slots")) == "0 / 8"
+    titles = "[...document.querySelectorAll('#families .title')].map((el) => el.textContent).sort()"
+    assert page.evaluate(titles) == ["hopper", "turing"]
+    hosts = {urlsplit(url).netloc for url in page.requests if urlsplit(url).scheme != "about"}
+    assert hosts == {urlsplit(installed.admin_url).netloc}
+    assert page.errors == []
+
+
+def test_a_pod_shows_without_reloading(page: Page, control_plane: ControlPlane, namespace: str) -> None:
+    before = page.evaluate("performance.timeOrigin")
+
+    tree = pod("seen-live", namespace, annotations={"gpusched.io/families": "turing", "gpusched.io/gpu-memory": "3Gi"})
+    control_plane.create(tree).expect()
+
+    page.wait_for(f"{cell('page-t4', 'slots')} === '1 / 8'")
+    assert page.evaluate(cell("page-t4", "holders")) == "seen-live"
+    assert page.evaluate(cell("page-t4", "claimed")) == "3 / 30 GiB"
+    legend = "[...document.querySelectorAll('#legend button')].map((el) => el.textContent)"
+    assert page.evaluate(legend) == [f"{namespace}1"]
+    assert page.evaluate("performance.timeOrigin") == before
+    assert page.errors == []
+
+
+def test_waiting_pods_and_refusals(page: Page, control_plane: ControlPlane, namespace: str) -> None:
+    waits = {"gpusched.io/gpu-memory": "30Gi", "gpusched.io/families": "turing"}
+    control_plane.create(pod("too-big", namespace, annotations=waits)).expect()
+    assert control_plane.create(pod("half", namespace, gpus="500m")).status == 403
+
+    suggestion = page.wait_for(f"document.querySelector('[data-pod=\"{namespace}/too-big\"] .suggestion')?.textContent")
+    assert suggestion == "Set gpusched.io/gpu-memory: 3648Mi"
+    cards = "[...document.querySelectorAll('#refusals-list .card')].map((el) => el.textContent)"
+    page.wait_for(f"{cards}.some((text) => text.includes('{namespace}/half') && text.includes('gpu-quantity'))")
+    picture(page, "waiting")
+    assert page.errors == []
+
+
+def test_the_keyboard_is_enough(page: Page) -> None:
+    page.press("/", "/")
+    assert page.evaluate("document.activeElement.id") == "find"
+    page.type("h100-2")
+    page.wait_for(f"{NAMES}.join() === 'page-h100-2'")
+    page.wait_for("document.getElementById('announcer').textContent === '1 node shown'")
+    for _ in range(12):
+        if page.evaluate(FOCUSED):
+            break
+        page.press("Tab")
+    page.press("Enter", "\r")
+    page.wait_for(DETAIL)
+    assert page.evaluate("document.getElementById('detail-title').textContent") == "page-h100-2"
+    page.press("Escape")
+    page.wait_for(f"!{DETAIL}")
+    assert page.evaluate(FOCUSED) == "page-h100-2"
+
+    page.evaluate("document.getElementById('clear').click()")
+    page.wait_for(f"{NAMES}.length === 3")
+    page.evaluate("document.querySelector('[data-node=page-h100]').focus()")
+    for key, name in (("ArrowDown", "page-h100-2"), ("End", "page-t4"), ("ArrowUp", "page-h100-2")):
+        page.press(key)
+        assert page.evaluate(FOCUSED) == name
+    assert page.errors == []
+
+
+def test_filters_by_family_and_state(page: Page) -> None:
+    choose(page, "family", "turing")
+    assert page.evaluate(NAMES) == ["page-t4"]
+    choose(page, "family", "hopper")
+    choose(page, "state", "idle")
+    assert page.evaluate(NAMES) == ["page-h100", "page-h100-2"]
+    choose(page, "state", "full")
+    assert page.evaluate(NAMES) == []
+    assert page.evaluate("document.getElementById('empty').textContent").startswith("No node matches.")
+    assert page.evaluate("location.hash") == "#family=hopper&state=full"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_both_themes_can_be_read_by_everyone(page: Page, theme: str) -> None:
+    choose(page, "theme", theme, "change")
+    assert violations(page) == []
+    picture(page, theme)
+    page.evaluate("document.querySelector('[data-node=page-t4]').click()")
+    page.wait_for(DETAIL)
+    assert violations(page) == []
+    page.press("Escape")
+
+
+def test_under_another_name_a_token_is_needed(
+    browser: Page, control_plane: ControlPlane, installed: Installed, namespace: str, fake_nodes: Nodes
+) -> None:
+    fake_nodes([t4_node("page-t4", gpus=2)])
+    # It leads to the same port of this machine, as a name of somebody else's could.
+    browser.open(f"{installed.admin_url.replace('127.0.0.1', 'gpusched.localhost')}/")
+    browser.wait_for("document.getElementById('login').open")
+    assert violations(browser) == []
+    picture(browser, "token")
+    account = f"/api/v1/namespaces/{namespace}/serviceaccounts/viewer"
+    control_plane.create(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "viewer", "namespace": namespace}}
+    ).expect()
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+    status = control_plane.request("POST", f"{account}/token", request).expect()["status"]
+    assert isinstance(status, dict)
+
+    def present(token: str) -> None:
+        choose(browser, "token", token)
+        browser.evaluate("document.getElementById('login-form').requestSubmit()")
+
+    present("of nobody")
+    browser.wait_for("document.getElementById('login-text').textContent.includes('does not accept this token')")
+    present(status["token"])
+    browser.wait_for("document.getElementById('empty').textContent.includes('You may not list nodes')")
+
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"viewer-{namespace}"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "gpusched-viewer"},
+        "subjects": [{"kind": "ServiceAccount", "name": "viewer", "namespace": namespace}],
+    }
+    control_plane.create(binding).expect()
+    browser.wait_for(f"{NAMES}.includes('page-t4')")
+    browser.evaluate("sessionStorage.clear()")
+    control_plane.request("DELETE", f"/apis/{RBAC}/v1/clusterrolebindings/viewer-{namespace}")

@@ -1,0 +1,18 @@
+"""What is joined reads as what would have been encoded."""
+
+import msgspec
+import pytest
+
+from gpusched.wire.extender import ExtenderFilterResult
+from gpusched.wire.name_lists import filter_result
+
+
+@pytest.mark.parametrize("fits", [[], ["a"], ["a", "b.example", "c-1"]])
+@pytest.mark.parametrize(
+    "refused", [[], [(["x"], "GPU family not allowed")], [(["x", "y"], 'a "text"'), (["z"], "not enough")]]
+)
+def test_the_bytes_are_those_of_the_record(fits: list[str], refused: list[tuple[list[str], str]]) -> None:
+    record = ExtenderFilterResult(
+        node_names=fits, failed_and_unresolvable_nodes={name: text for names, text in refused for name in names}
+    )
+    assert filter_result(fits, refused) == msgspec.json.encode(record)
