@@ -109,10 +109,13 @@ def test_what_the_cloud_does_not_tell_is_waited_for_and_not_bought_again(control
     name = claim["status"]["nodeName"]
     assert bought(control_plane, name) == "p4de.24xlarge"
 
+    # The provider takes what was asked for as the capacity; a kubelet would say what is there.
+    merge = "application/merge-patch+json"
+    capacity = {"status": {"capacity": {"nvidia.com/gpu": "8"}}}
+    control_plane.request("PATCH", f"/api/v1/nodes/{name}/status", capacity, content_type=merge).expect()
     labels = gfd_labels("NVIDIA-A100-SXM4-80GB", count=8, memory=81920, compute=(8, 0), family="ampere")
-    control_plane.request(
-        "PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": labels}}, content_type="application/merge-patch+json"
-    ).expect()
+    metadata = {"metadata": {"labels": labels}}
+    control_plane.request("PATCH", f"/api/v1/nodes/{name}", metadata, content_type=merge).expect()
 
     assert bound_node(control_plane, place, "p", 60) == name
     assert len(karpenter.claims()) == 1
