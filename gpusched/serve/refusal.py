@@ -13,8 +13,7 @@ import msgspec
 
 from gpusched.core.codes import REASON_TEXT, Reason
 from gpusched.core.demand import native_requests
-from gpusched.core.fields import Field
-from gpusched.core.names import LOWERED_ANNOTATION, PREFIX, STATUS_PREFIX
+from gpusched.core.names import LOWERED_ANNOTATION
 from gpusched.core.pod import Pod, PodSpec
 from gpusched.placement import fit
 from gpusched.placement.request import Request, request_of
@@ -25,7 +24,7 @@ from gpusched.simulate.expand import PlannedPod, bare_pod
 from gpusched.simulate.explain import DISTANCE, message, verdicts
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.remedy import suggest
-from gpusched.simulate.tree_edit import drop, put
+from gpusched.simulate.unlower import as_written
 from gpusched.simulate.world import World
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
@@ -36,7 +35,6 @@ _CHOICE: Final = 200
 #: Characters of one reason's text, and of all together: the suggestion after them must not be cut off.
 _ONE: Final = 200
 _ALL: Final = 600
-_REQUIRED: Final = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _NOTHING_FITS: Final = "No small change fits"
 
 Verdicts = Mapping[str, Reason | None]
@@ -63,11 +61,11 @@ def refused(pod: Pod, tree: Mapping[str, object], cluster: Cluster) -> Refused:
         return Refused(_planned(pod, tree), _candidate(pod, pod.spec, cluster), original=True)
     world = World(cluster.config)
     world.cluster = cluster
-    for before in _before_lowering(tree):
-        planned = _planned(pod, before)
-        again = admit(planned, world).candidate
-        if again is not None and again.pod.spec.node_affinity == pod.spec.node_affinity:
-            return Refused(planned, _candidate(pod, again.plain, cluster), original=True)
+    resolution = cluster.resolution(pod.namespace, pod.annotations)
+    planned = _planned(pod, as_written(tree, resolution.constraints.node_selector))
+    again = admit(planned, world).candidate
+    if again is not None and again.pod.spec.node_affinity == pod.spec.node_affinity:
+        return Refused(planned, _candidate(pod, again.plain, cluster), original=True)
     unknown = msgspec.structs.replace(pod.spec, node_affinity=None)
     return Refused(_planned(pod, tree), _candidate(pod, unknown, cluster), original=False)
 
@@ -78,34 +76,6 @@ def _planned(pod: Pod, tree: Mapping[str, object]) -> PlannedPod:
 
 def _candidate(pod: Pod, plain: PodSpec, cluster: Cluster) -> Candidate:
     return Candidate(pod=pod, plain=plain, requests=native_requests(pod), request=request_of(pod, cluster))
-
-
-def _before_lowering(tree: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
-    """What the pod may have been: without required affinity, or with its terms less what is in gpusched's words."""
-    for key in Field(tree, "", []).get("metadata").get("annotations").strings():
-        if key.startswith(STATUS_PREFIX):
-            tree = drop(tree, ("metadata", "annotations", key))
-    yield drop(tree, _REQUIRED)
-    own: list[object] = []
-    for term in _terms(tree):
-        held = term.get("matchExpressions")
-        kept = [part for part in held if not _lowered(part)] if isinstance(held, list) else []
-        stripped = {**term, "matchExpressions": kept}
-        if kept != held and (kept or term.get("matchFields")) and stripped not in own:
-            own.append(stripped)
-    if own:
-        yield put(tree, (*_REQUIRED, "nodeSelectorTerms"), own)
-
-
-def _terms(tree: Mapping[str, object]) -> list[Mapping[str, object]]:
-    field = Field(tree, "", [])
-    for key in (*_REQUIRED, "nodeSelectorTerms"):
-        field = field.get(key)
-    return [item.value for item in field.items() if isinstance(item.value, Mapping)]
-
-
-def _lowered(requirement: object) -> bool:
-    return isinstance(requirement, Mapping) and str(requirement.get("key", "")).startswith(PREFIX)
 
 
 def judged(candidate: Candidate, cluster: Cluster) -> Iterator[tuple[str, Reason | None]]:

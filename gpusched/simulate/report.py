@@ -11,7 +11,6 @@ from gpusched.admission.admission import Admission, Context
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.core.codes import Code, Finding
 from gpusched.core.demand import demand
-from gpusched.core.names import STATUS_PREFIX
 from gpusched.core.pod import Owner
 from gpusched.core.read_pod import read_pod
 from gpusched.policy.intersection import intersect
@@ -22,8 +21,8 @@ from gpusched.simulate.admit import Candidate, admit
 from gpusched.simulate.comeback import Comebacks
 from gpusched.simulate.expand import PlannedPod, bare_pod, expand
 from gpusched.simulate.manifest import InputFault, Manifest
-from gpusched.simulate.tree_edit import drop, put
-from gpusched.simulate.unlower import unlowered
+from gpusched.simulate.tree_edit import drop
+from gpusched.simulate.unlower import as_written
 from gpusched.simulate.world import World
 from gpusched.state.events import key_of
 
@@ -111,13 +110,7 @@ def _finished(tree: Mapping[str, object]) -> bool:
 
 def _as_created(tree: Mapping[str, object]) -> dict[str, object]:
     """The pod as its author sent it: without the node it got, and without what gpusched wrote on it or into it."""
-    metadata = tree.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    result = drop(unlowered(tree), ("spec", "nodeName"))
-    if isinstance(annotations, Mapping):
-        kept = {key: value for key, value in annotations.items() if not str(key).startswith(STATUS_PREFIX)}
-        result = put(result, ("metadata", "annotations"), kept)
-    return result
+    return drop(as_written(tree), ("spec", "nodeName"))
 
 
 def _likeness(planned: PlannedPod, tree: Mapping[str, object]) -> str:

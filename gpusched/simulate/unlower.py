@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from gpusched.core.names import LOWERED_ANNOTATION, PREFIX
+from gpusched.core.names import LOWERED_ANNOTATION, PREFIX, STATUS_PREFIX
 from gpusched.core.selector import Operator, Requirement
+from gpusched.dialects.labels import MIXED
 from gpusched.simulate.tree_edit import drop, put
 
 _AFFINITY: Final = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-#: Marks the terms that speak of nodes in the words of a cloud or autoscaler.
-_UNLABELLED: Final = PREFIX + "vendor"
 
 
 def unlowered(tree: Mapping[str, object], selectors: Iterable[Requirement] = ()) -> Mapping[str, object]:
@@ -26,15 +25,21 @@ def unlowered(tree: Mapping[str, object], selectors: Iterable[Requirement] = ())
     if not isinstance(terms, list):
         return tree
     lowered = set(selectors)
-    own: list[dict[str, object]] = []
-    for term in terms:
-        if isinstance(term, Mapping) and not _native(term):
-            kept = _own_part(term, lowered)
-            if kept not in own:
-                own.append(kept)
+    own = _own_terms([term for term in terms if isinstance(term, Mapping)], lowered)
     if not own or {} in own:
         return drop(tree, _AFFINITY)
     return put(tree, (*_AFFINITY, "nodeSelectorTerms"), own)
+
+
+def as_written(tree: Mapping[str, object], selectors: Iterable[Requirement] = ()) -> Mapping[str, object]:
+    """The pod without lowered terms, and without the annotations in which gpusched says what it did."""
+    metadata = tree.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    result = unlowered(tree, selectors)
+    if not isinstance(annotations, Mapping):
+        return result
+    kept = {key: value for key, value in annotations.items() if not str(key).startswith(STATUS_PREFIX)}
+    return result if len(kept) == len(annotations) else put(result, ("metadata", "annotations"), kept)
 
 
 def _at(tree: Mapping[str, object], path: tuple[str, ...]) -> object:
@@ -49,11 +54,23 @@ def _expressions(term: Mapping[str, object]) -> list[Mapping[str, object]]:
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
-def _native(term: Mapping[str, object]) -> bool:
-    return any(
-        item.get("key") == _UNLABELLED and item.get("operator") == Operator.DOES_NOT_EXIST
-        for item in _expressions(term)
-    )
+def _own_terms(terms: list[Mapping[str, object]], lowered: set[Requirement]) -> list[dict[str, object]]:
+    """The author's terms. Each stands among the lowered ones together with `gpusched.io/mixed`, and again, with more
+    beside it, in the words of every cloud or autoscaler; those are the ones that go.
+    """
+    parts = [(_own_part(term, lowered), any(item.get("key") == MIXED for item in _expressions(term))) for term in terms]
+    sure = [part for part, mixed in parts if mixed]
+    own: list[dict[str, object]] = []
+    for part, _ in parts:
+        if part not in own and (part in sure or not any(_narrower(part, other) for other in sure)):
+            own.append(part)
+    return own
+
+
+def _narrower(part: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Whether the part asks all that the other does, and more of node labels."""
+    held = _expressions(part)
+    return all(item in held for item in _expressions(other)) and part.get("matchFields") == other.get("matchFields")
 
 
 def _own_part(term: Mapping[str, object], lowered: set[Requirement]) -> dict[str, object]:

@@ -74,16 +74,16 @@ def candidates(dialect: str, policy: dict[str, str]) -> set[str]:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        ({"families": "hopper"}, {"h100"}),
-        ({"families": "turing,ampere"}, {"t4", "a100"}),
-        ({"products": "T4"}, {"t4"}),
-        ({"min-gpu-memory": "20Gi"}, {"a100", "h100"}),
-        ({"families": "blackwell"}, set()),
+        ({"families": "hopper"}, ["h100"]),
+        ({"families": "turing,ampere"}, ["a100", "t4"]),
+        ({"products": "T4"}, ["t4"]),
+        ({"min-gpu-memory": "20Gi"}, ["a100", "h100"]),
+        ({"families": "blackwell"}, []),
     ],
     ids=str,
 )
 def test_an_autoscaler_finds_exactly_the_groups_that_policy_allows(dialect, policy, expected):
-    assert candidates(dialect, policy) == expected
+    assert sorted(candidates(dialect, policy)) == expected
 
 
 @pytest.mark.parametrize("dialect", TEMPLATES)
@@ -124,10 +124,10 @@ def test_a_machine_that_was_bought_goes_on_to_pass(policy, labels):
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        ({"products": "a100-80gb"}, {81920}),
-        ({"products": "a100-40gb"}, {40960}),
-        ({"products": "a100"}, {40960, 81920}),
-        ({"families": "ampere"}, {40960, 81920}),
+        ({"products": "a100-80gb"}, [81920]),
+        ({"products": "a100-40gb"}, [40960]),
+        ({"products": "a100"}, [40960, 81920]),
+        ({"families": "ampere"}, [40960, 81920]),
     ],
     ids=str,
 )
@@ -137,6 +137,6 @@ def test_sizes_that_go_by_one_name_are_told_apart_by_memory(policy, expected):
     spec = read_pod(mutated_pod(pod(), policy=policy, facts=facts), []).spec
     sizes = (40960, 81920)
 
-    found = {size for size in sizes if node_affinity_reason(spec, NodeObject("n", labels=ec2("a100", size))) is None}
+    found = [size for size in sizes if node_affinity_reason(spec, NodeObject("n", labels=ec2("a100", size))) is None]
 
     assert found == expected

@@ -150,7 +150,8 @@ def test_a_second_scheduler(folder: Folder) -> None:
     tree = _scheduler("--config", config)
 
     assert list(tree) == ["apiVersion", "kind", "leaderElection", "profiles", "extenders"]
-    assert (tree["leaderElection"], tree["profiles"]) == ({"resourceNamespace": "gpusched-system", "resourceName": "gpu"}, [{"schedulerName": "gpu"}])
+    lease = {"resourceNamespace": "gpusched-system", "resourceName": "gpu"}
+    assert (tree["leaderElection"], tree["profiles"]) == (lease, [{"schedulerName": "gpu"}])
     assert _scheduler("--config", config, "--merge", folder.write("k.yaml", SCHEDULER)) == tree
 
     ran = run(

@@ -39,7 +39,7 @@ def test_scripts_are_shell_and_may_be_run(path):
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if blocks(path, "yaml")], ids=name)
 def test_examples_are_yaml(path):
-    assert all(yaml.safe_load(block) for block in blocks(path, "yaml"))
+    assert all(tree for block in blocks(path, "yaml") for tree in yaml.safe_load_all(block))
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *SCRIPTS], ids=name)
