@@ -1,6 +1,7 @@
 """Who holds the slots of a node: one record per GPU pod, and the use of one pool that follows from them."""
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -37,6 +38,10 @@ class QuotaUse(msgspec.Struct, frozen=True):
         return sum(self.families.values()) + self.unknown
 
 
+#: Slots of one pod that are listed one by one: a pod bound by its own word may name any number, whatever the node has.
+_MOST_ENTRIES: Final = 10_000
+
+
 class PoolUse(msgspec.Struct, frozen=True, gc=False):
     """Use of one pool. `claims` are the claims in MiB per slot as written, in falling order, one entry a slot, of
     holders that made one; `outside` are those among them of pods bound round gpusched; `unclaimed` counts the other
@@ -62,9 +67,10 @@ def pool_use(pool: Pool, holders: Iterable[Holder]) -> PoolUse:
         if holder.claim_mib is None:
             unclaimed += slots
             continue
-        claims.extend([holder.claim_mib] * slots)
+        each = [holder.claim_mib] * min(slots, _MOST_ENTRIES)
+        claims += each
         if holder.outside:
-            outside.extend([holder.claim_mib] * slots)
+            outside += each
     return PoolUse(
         used=used,
         claims=tuple(sorted(claims, reverse=True)),

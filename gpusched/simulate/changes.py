@@ -24,6 +24,8 @@ _BOUNDS: Final = (
 )  # fmt: skip
 #: A CUDA context alone takes about this much (524 MiB on an H200): a smaller claim helps nobody.
 _LEAST_CLAIM_MIB: Final = 512
+#: How many smaller numbers of slots are tried, from what the largest node offers downwards.
+_MOST_TRIED: Final = 256
 #: Taints by which Kubernetes and clouds keep pods from nodes that are not meant for them, or not well.
 _SYSTEM_TAINTS: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 _Tree = Mapping[str, object]
@@ -35,7 +37,7 @@ def pod_changes(
     """Every single change worth trying."""
     yield from _claims(tree, candidate, by_reason, world)
     yield from _tolerations(tree, candidate, by_reason, world)
-    yield from _fewer_slots(tree, candidate)
+    yield from _fewer_slots(tree, candidate, world)
     yield from _annotations(tree, candidate, world)
     yield from selector_changes(tree, candidate)
     yield from _amounts(tree, candidate, by_reason, world)
@@ -79,12 +81,15 @@ def _claims(
     yield Change(f"remove {_CLAIM}", drop(tree, ("metadata", "annotations", _CLAIM)))
 
 
-def _fewer_slots(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
+def _fewer_slots(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Change]:
     if candidate.request is None:
         return
     for container in candidate.request.demand.containers:
         for resource, slots in sorted(container.slots.items()):
-            for fewer in range(slots - 1, 0, -1):
+            pools = (state.node.pool(resource) for state in world.cluster.nodes.values())
+            offered = max((pool.slots for pool in pools if pool is not None), default=0)
+            most = min(slots - 1, offered)
+            for fewer in range(most, max(0, most - _MOST_TRIED), -1):
                 yield Change(
                     f"ask for {resource}: {fewer} in container {container.name}",
                     with_resource(tree, container.name, resource, str(fewer)),

@@ -143,6 +143,14 @@ def test_where_nothing_helps_it_says_so(cluster: list[Tree], tree: Tree, expecte
     assert view.unschedulable.suggestion == expected
 
 
+@pytest.mark.parametrize("gpus", [9, 10**6, 10**18])
+def test_however_many_are_asked_for_as_many_as_fit_are_found(gpus: int) -> None:
+    view = only([t4_node("t", gpus=8), bound(pod("old", gpus=3), "t")], pod("p", gpus=gpus))
+
+    assert view.unschedulable is not None
+    assert view.unschedulable.suggestion.startswith("Ask for nvidia.com/gpu: 5 in container")
+
+
 def test_a_daemonset_pod_is_helped_on_its_own_node() -> None:
     cluster = [t4_node("a"), t4_node("b"), bound(pod("old"), "a")]
     first, _ = views(cluster, workload("DaemonSet", "ds"))
