@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from gpusched.obs.inventory import Inventory
 from gpusched.obs.metrics import CONTENT_TYPE, Metrics
-from gpusched.serve.slices import in_slices
+from gpusched.serve.pieces import work_off
 from gpusched.serve.view_app import Endpoints
 from webhook.edge import bare_application
 
@@ -44,7 +44,7 @@ def create_app(
     async def metrics_text(_: Request) -> Response:
         if inventory is None:
             return Response(metrics.render(), headers={"content-type": CONTENT_TYPE})
-        await in_slices(inventory.update())
+        await work_off(inventory.update())
         return Response(metrics.render() + inventory.render(), headers={"content-type": CONTENT_TYPE})
 
     for path, endpoint in (("/healthz", healthz), ("/readyz", readyz), ("/metrics", metrics_text)):

@@ -18,3 +18,9 @@ async def in_pieces(steps: Iterable[_T]) -> AsyncGenerator[_T, None]:
         if time.perf_counter() >= until:
             await asyncio.sleep(0)
             until = time.perf_counter() + _PIECE
+
+
+async def work_off(steps: Iterable[object]) -> None:
+    """Take all steps; each by itself must be short."""
+    async for _ in in_pieces(steps):
+        pass

@@ -10,7 +10,7 @@ import msgspec
 from gpusched import __version__
 from gpusched.serve.access import Scope
 from gpusched.serve.live_cluster import LiveCluster
-from gpusched.serve.slices import in_slices
+from gpusched.serve.pieces import work_off
 from gpusched.serve.view_changes import ChangeLog
 from gpusched.serve.view_explainer import Explainer
 from gpusched.serve.view_nodes import node_view
@@ -99,10 +99,10 @@ class View:
         changes = self.changes.since(since if instance == self.instance else None)
         generation = self.changes.generation
         encoded = self._encoded_for(scope)
-        await in_slices(self._encode(encoded, changes.nodes, scope))
+        await work_off(self._encode(encoded, changes.nodes, scope))
         if self._summed[0] != generation:
             found: dict[str, FamilyTotal] = {}
-            await in_slices(sum_up(list(self._cluster.nodes.values()), found))
+            await work_off(sum_up(list(self._cluster.nodes.values()), found))
             self._summed = (generation, totals(found.values()))
         if changes.complete and len(encoded) > len(changes.nodes):
             for name in encoded.keys() - set(changes.nodes):
@@ -133,7 +133,7 @@ class View:
                 views.append(pod_view(record, lambda pod: self._explainer.known(pod, named=named)))
                 yield
 
-        await in_slices(make())
+        await work_off(make())
         return _ENCODER.encode(PodsAnswer(len(records), views, self._notes(NO_CPU_BOOKS)))
 
     async def why(self, scope: Scope, namespace: str, name: str) -> bytes | None:
@@ -155,7 +155,7 @@ class View:
                 views.append(view)
                 yield
 
-        await in_slices(make())
+        await work_off(make())
         return _ENCODER.encode(QuotaAnswer(views, self._notes()))
 
     def namespaces(self) -> set[str]:
