@@ -1,7 +1,6 @@
 """What the README shows is what the commands print."""
 
 import re
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,13 +10,14 @@ from gpusched.cli.yaml_reader import chunks, read_chunk
 from gpusched.core.codes import Code
 from gpusched.policy.config import parse_config
 from gpusched.policy.keys import KEYS
+from tests.docs import page
+from tests.docs.page import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = page.read(ROOT / "README.md")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return [block.text for block in page.blocks(ROOT / "README.md", language)]
 
 
 def test_simulate_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

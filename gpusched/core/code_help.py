@@ -78,9 +78,9 @@ CODE_HELP: Final[Mapping[Code, Help]] = {
         "metadata: {annotations: {gpusched.io/sharing: mig}}",
     ),
     Code.POLICY_VERSION: Help(
-        "The driver or CUDA version that is asked for cannot be had together with the policy.",
-        "Lower the pod's bound, or take it off.",
-        'metadata: {annotations: {gpusched.io/min-cuda-version: "12.4"}}',
+        "The pod asks for GPUs that never have the CUDA version which the policy of its namespace demands.",
+        "Ask for GPUs of NVIDIA, or ask an administrator to take gpusched.io/min-cuda-version off the namespace.",
+        "resources: {limits: {nvidia.com/gpu: 1}}  # not amd.com/gpu: 1",
     ),
     Code.POLICY_MAX_GPUS: Help(
         "The containers of the pod together ask for more GPUs than the policy allows one pod.",

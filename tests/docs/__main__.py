@@ -1,4 +1,7 @@
-"""`python -m tests.docs` writes into the pages what commands and files say now: read the difference before you keep it."""
+"""`python -m tests.docs` writes into the pages what commands and files say now. Read the difference before you keep it.
+
+What needs a live cluster is left as it is.
+"""
 
 from tests.docs.page import blocks, pages, read
 from tests.docs.shell import Shell, derived

@@ -20,6 +20,7 @@ def _entry(tree: Mapping[str, Any]) -> Iterator[str]:
     about = tree["metadata"]
     name = f"{about['namespace']}/{about['name']}" if "namespace" in about else about["name"]
     lines = [f"  {key}: {_scalar(value)}" for key, value in about.get("annotations", {}).items()]
+    lines += [f"  label {key}: {_scalar(value)}" for key, value in about.get("labels", {}).items()]
     if tree["kind"] == "Pod":
         lines += _container(tree["spec"]["containers"][0])
     yield f"{tree['kind']} {name}:{'' if lines else ' {}'}"

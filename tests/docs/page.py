@@ -1,4 +1,4 @@
-"""A page of documentation as tests see it: fenced blocks, each with the mark that stands before it, links and headings."""
+"""A page of documentation as tests see it: fenced blocks, each with the mark before it, links and headings."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,9 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 
-_FENCE = re.compile(r"^(?:<!-- (?P<mark>[^\n]+?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(?:<!-- (?P<mark>[^\n]+?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
