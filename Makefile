@@ -34,7 +34,7 @@ lint: dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The end-to-end tests are one group: they run one after the other, beside all others.
+# Each module of the end-to-end tests stays on one worker.
 test: lint
 	$(BIN)/pytest -n 2 --dist loadgroup
 

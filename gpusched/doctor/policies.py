@@ -17,7 +17,7 @@ _STACK = ("nvidia-device-plugin", "gpu-feature-discovery", "nvidia-operator-vali
 def malformed(scene: Scene) -> Iterator[Sight]:
     """Values on Namespaces that cannot be read."""
     cluster = scene.world.cluster
-    for name in sorted(cluster.namespaces()):
+    for name in scene.namespaces():
         for fault in cluster.namespace(name).parsed.malformed:
             key = fault.path.removeprefix("metadata.annotations[").removesuffix("]")
             yield Sight(
@@ -29,7 +29,7 @@ def malformed(scene: Scene) -> Iterator[Sight]:
 def unknown_keys(scene: Scene) -> Iterator[Sight]:
     """Keys on Namespaces that mean nothing."""
     cluster = scene.world.cluster
-    for name in sorted(cluster.namespaces()):
+    for name in scene.namespaces():
         for fault in cluster.namespace(name).parsed.unknown:
             key = fault.path.removeprefix("metadata.annotations[").removesuffix("]")
             yield Sight(f"namespace/{name}", fault.message, f"kubectl annotate namespace {name} {key}-")
@@ -163,7 +163,7 @@ def exemptions(scene: Scene) -> Iterator[Sight]:
 
 def _resolutions(scene: Scene) -> Iterator[tuple[str, Resolution]]:
     cluster = scene.world.cluster
-    for name in sorted(cluster.namespaces()):
+    for name in scene.namespaces():
         resolution = cluster.resolution(name, {})
         if not resolution.exempt:
             yield name, resolution

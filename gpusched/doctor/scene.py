@@ -58,3 +58,13 @@ class Scene(msgspec.Struct):
     config_faults: Sequence[InputFault] = ()
     age: Callable[[str], float | None] = lambda _stamp: None
     installation: Installation | None = None
+
+    def namespaces(self) -> list[str]:
+        """Names of the Namespaces in order, without those being deleted: nobody mends their policy any more."""
+        going = {item.name for item in self.standing if item.kind == "Namespace" and _deleting(item.tree)}
+        return sorted(set(self.world.cluster.namespaces()) - going)
+
+
+def _deleting(tree: Tree) -> bool:
+    metadata = tree.get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("deletionTimestamp"))

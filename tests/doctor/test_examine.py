@@ -155,6 +155,13 @@ def test_a_ceiling_that_leaves_nothing():
     assert found([a100_node(), namespace(families="hopper")], config=config)["policy-empty"] == ["namespace/team-a"]
 
 
+def test_policy_of_a_namespace_that_is_being_deleted_is_nobodys_problem():
+    going = namespace(families="hopper", min_gpu_memory="20", quota="turing=x")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    assert found([t4_node(), going]) == {}
+
+
 def test_checks_of_the_installation_need_one():
     names = {problem.check for problem in examine(scene([], installation=Installation()))}
 

@@ -45,8 +45,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             and (karpenter_built or "karpenter_programs" not in fixtures)
         )
         seconds = TEST_SECONDS if built and there else BUILD_SECONDS
-        # One worker: each would start a control plane of its own.
-        item.add_marker(pytest.mark.xdist_group("control-plane"))
+        # A module has a control plane of its own, so all of it belongs to one worker. Real kubelets change what the
+        # machine has but once, such as control groups: one after the other.
+        name = item.path.stem
+        item.add_marker(pytest.mark.xdist_group("kubelet" if name.startswith("test_kubelet") else name))
         item.add_marker(pytest.mark.timeout(seconds))
 
 
