@@ -107,7 +107,7 @@ def test_labeller_patches_changed_keys_alone_and_writes_nothing_else(plane):
     assert len(label_patches(plane, "h100")) == 1
 
 
-def test_gpusched_writes_nothing_but_labels_bindings_leases_gates_and_wakes(plane):
+def test_gpusched_writes_nothing_but_what_it_says_it_writes(plane):
     """No write is refused to it either: the shipped role has all that it needs."""
     policy(plane, NAMESPACE, quota="*=8")
     plane.create(pod("gated", NAMESPACE)).expect()
@@ -126,6 +126,13 @@ def test_gpusched_writes_nothing_but_labels_bindings_leases_gates_and_wakes(plan
         ("create", "pods", "binding"),
         ("create", "leases", ""),
         ("update", "leases", ""),
+        ("create", "events", ""),
+        ("patch", "events", ""),
+        # Its certificates, and the caBundles of its webhooks.
+        ("create", "secrets", ""),
+        ("update", "secrets", ""),
+        ("patch", "mutatingwebhookconfigurations", ""),
+        ("patch", "validatingwebhookconfigurations", ""),
     }
     assert ("create", "pods", "binding") in written
     assert written <= allowed

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs.issue import issue_ca
+from gpusched.local.installed import Installed
 from tests.build import bound, h100_node, pod, t4_node
 from tests.cli.commands import run
 from tests.e2e.scheduling import bound_node, create
@@ -16,6 +17,16 @@ SECONDS = 60.0
 MERGE = "application/merge-patch+json"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/gpusched-system/leases/gpusched"
+
+
+@pytest.fixture(scope="module")
+def installed(control_plane):
+    """With certificates from files: gpusched puts its own caBundles right before anybody sees that they are wrong."""
+    control_plane.apply(
+        [{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}]
+    )
+    with Installed(control_plane, own_certificates=False) as running:
+        yield running
 
 
 @pytest.fixture

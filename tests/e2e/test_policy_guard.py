@@ -161,6 +161,14 @@ def claiming(speak, control_plane, namespace, fake_nodes):
     control_plane.create(pod("p", namespace, annotations={"gpusched.io/gpu-memory": "6Gi"})).expect()
     path = f"/api/v1/namespaces/{namespace}/pods/p"
     control_plane.wait_for(path, lambda tree: tree["spec"].get("nodeName"))
+    # Stored after that of Namespaces, this policy may be in force after it too.
+    probe = {"metadata": {"annotations": {"gpusched.io/gpu-memory": "1Gi"}}}
+    control_plane.wait_until(
+        lambda: (
+            speak("tenant").request("PATCH", path, probe, query={"dryRun": "All"}, content_type=MERGE).status == 403
+        ),
+        what="policy of pods in force",
+    )
     return path
 
 
