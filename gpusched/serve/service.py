@@ -151,6 +151,7 @@ class Service:
         servers = Servers([gates[name].listener(app) for name, app in apps.items()])
         following.start()
         background = [self._watch_lag(), self._after_sync(following), self._wait_for_end(readiness, servers)]
+        background.append(following.tell(log))
         background += [gate.tls.watch() for gate in gates.values() if gate.tls is not None]
         if options.config_file is not None:
             config_file = ConfigFile(options.config_file, self._load_config, metrics, log)

@@ -71,6 +71,10 @@ class LiveContext:
 
     def _load(self) -> None:
         files = self._files
+        for path in (files.certificate, files.key, files.client_ca):
+            # ssl does not say which file is missing.
+            if path is not None:
+                path.open("rb").close()
         # A pair that does not match leaves a context useless, so it is tried on another one first.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(files.certificate, files.key)
         if files.client_ca is not None:
