@@ -116,6 +116,7 @@ def _decision(verb: str, request: AdmissionRequest, tree: object, admission: Adm
         kind=request.kind.kind,
         findings=tuple(findings),
         message=admission.message,
+        dry_run=bool(request.dry_run),
     )
 
 

@@ -1,6 +1,6 @@
 """What admission is told beside the object, and what it answers: refusals, warnings, audit annotations and a patch."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -59,7 +59,8 @@ class Context(msgspec.Struct, frozen=True):
 
     `operation` is CREATE or UPDATE. `controller` is the kind of the owner that made the pod, empty for a bare one.
     `template` is set when a workload's pod template is judged rather than a pod. `webhook` is set where the API server
-    judges the same object too, so that mode off may leave its own rules to it.
+    judges the same object too, so that mode off may leave its own rules to it. `around` are the annotations of the
+    workload that the template stands in.
     """
 
     facts: ClusterFacts
@@ -71,3 +72,4 @@ class Context(msgspec.Struct, frozen=True):
     controller: str = ""
     template: bool = False
     webhook: bool = False
+    around: Mapping[str, str] = {}

@@ -7,11 +7,12 @@ import msgspec
 
 from gpusched.admission.admission import Admission
 from gpusched.admission.messages import REFUSAL_LIMIT, WARNING_LIMIT, sentences_packed
+from gpusched.admission.rules.astray import misplaced_labels
 from gpusched.admission.rules.malformed import described
 from gpusched.core.codes import Code, Finding
 from gpusched.core.fault import Fault
 from gpusched.core.names import GPU_LESS_LABEL
-from gpusched.policy.annotations import parse_namespace
+from gpusched.policy.annotations import NAMESPACE_KEYS, parse_namespace
 from gpusched.policy.model import Parsed
 
 _CODE = Code.POLICY_MALFORMED
@@ -44,7 +45,15 @@ def judge_namespace(new: Written, old: Written | None = None, *, deleting: bool 
     return Admission(
         allowed=not written,
         refusals=_findings(written, REFUSAL_LIMIT),
-        warnings=(*_findings(stood, WARNING_LIMIT), *((_UNCOVERED,) if uncovered else ())),
+        warnings=(
+            *_findings(stood, WARNING_LIMIT),
+            *(
+                Finding(_CODE, f"label {key} says nothing. Make it an annotation.")
+                for key in misplaced_labels(new.labels, NAMESPACE_KEYS)
+                if key not in before.labels
+            ),
+            *((_UNCOVERED,) if uncovered else ()),
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from gpusched.admission.admission import Admission, Context, joined
 from gpusched.admission.mutate import patch_for
+from gpusched.admission.rules.astray import astray
 from gpusched.admission.rules.claim import memory_claim
 from gpusched.admission.rules.malformed import annotation_faults
 from gpusched.admission.rules.max_gpus import max_gpus
@@ -31,6 +32,7 @@ RULES: Final[tuple[Rule, ...]] = (
     gpu_amounts,
     gpu_resource_names,
     annotation_faults,
+    astray,
     memory_claim,
     policy_conflicts,
     asks_outside_policy,

@@ -11,6 +11,7 @@ from gpusched.admission.visible_devices import VARIABLE
 from gpusched.core.cluster_facts import ClusterFacts
 from gpusched.core.demand import demand
 from gpusched.core.fault import Fault
+from gpusched.core.fields import Field
 from gpusched.core.names import PREFIX, STATUS_PREFIX
 from gpusched.core.pod import Container, Owner, Pod
 from gpusched.core.read_pod import read_template
@@ -60,7 +61,9 @@ def judge_workload(
     for template in templates_of(tree, []) or ():
         pod = _pod_of(template, tree, judge)
         if old_parts is None or old_parts.get(template.path) != _gpu_part(pod, judge.resources):
-            judged.append(JudgedTemplate(template, _judge(pod, template, judge, update=old_parts is not None)))
+            judged.append(
+                JudgedTemplate(template, _judge(pod, template, judge, _annotations(tree), update=old_parts is not None))
+            )
     return tuple(judged)
 
 
@@ -75,7 +78,7 @@ def merged(judged: Iterable[JudgedTemplate]) -> Admission:
     )
 
 
-def _judge(pod: Pod, template: Template, judge: Judge, *, update: bool) -> Admission:
+def _judge(pod: Pod, template: Template, judge: Judge, around: Mapping[str, str], *, update: bool) -> Admission:
     resolution = judge.resolve(pod.annotations)
     ctx = Context(
         facts=judge.facts,
@@ -87,6 +90,7 @@ def _judge(pod: Pod, template: Template, judge: Judge, *, update: bool) -> Admis
         controller=pod.owner.kind if pod.owner else "",
         template=True,
         webhook=judge.webhook,
+        around=around,
     )
     return judge_pod(pod, template.tree, demand(pod, judge.resources, resolution.own.claim_mib), ctx)
 
@@ -95,6 +99,11 @@ def _pod_of(template: Template, tree: Mapping[str, object], judge: Judge) -> Pod
     faults: list[Fault] = []
     owner = Owner(kind_of(tree)[1], "")
     return read_template(template.tree, faults, template.path, judge.namespace, "", owner)
+
+
+def _annotations(tree: Mapping[str, object]) -> Mapping[str, str]:
+    """Of the workload itself; its template has others."""
+    return {name: value.text() for name, value in Field(tree).get("metadata").get("annotations").entries()}
 
 
 def _deleting(tree: Mapping[str, object]) -> bool:

@@ -20,7 +20,7 @@ _selector = click.option("-l", "--selector", metavar="SELECTOR", help="Only what
 
 
 class Access(msgspec.Struct, frozen=True):
-    """The options of one run. `namespace` None is that of the kubeconfig's context."""
+    """The options of one run. `namespace` None is that of the kubeconfig's context, or all where it names none."""
 
     kubeconfig: str | None = None
     context: str | None = None

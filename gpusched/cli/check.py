@@ -3,7 +3,7 @@
 import click
 
 from gpusched.cli.inputs import note_unknown_namespaces, world_of
-from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
+from gpusched.cli.session import Session, config_option, dump_option, error_views, files_option, output_options
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
@@ -13,7 +13,7 @@ from gpusched.simulate.result import AdmissionView, CheckResult, Summary
 
 @click.command()
 @files_option
-@cluster_option
+@dump_option
 @config_option
 @output_options
 def check(files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, form: str, *, no_color: bool) -> None:

@@ -4,14 +4,15 @@ import click
 
 from gpusched.cli.documents import read_documents
 from gpusched.cli.inputs import Inputs, world_of
+from gpusched.cli.lazy import LazyGroup
 from gpusched.cli.output import as_json, as_yaml, write
-from gpusched.cli.session import Session, cluster_option, config_option
+from gpusched.cli.session import Session, config_option, dump_option
 from gpusched.core.resources import GpuResources
 from gpusched.simulate.manifest import InputFault
 from gpusched.wire.scheduler_config import Endpoint, extender_stanza, managed_resources, merge, scheduler_config
 
 
-@click.group()
+@click.group(cls=LazyGroup)
 def config() -> None:
     """Check the configuration of gpusched, print the configuration of kube-scheduler."""
 
@@ -31,7 +32,7 @@ def check(file: str) -> None:
 
 @config.command()
 @config_option
-@cluster_option
+@dump_option
 @click.option("--url", default=Endpoint().url, show_default=True, help="Where kube-scheduler reaches the extender.")
 @click.option(
     "--tls-directory", default=Endpoint().tls_directory, show_default=True,

@@ -20,6 +20,7 @@ from gpusched.local import binaries as finder
 from gpusched.local.binaries import Binaries
 from gpusched.local.demo import DemoCluster, Fate, read_samples, world_of
 from gpusched.local.errors import BuildError, LocalError, ToolchainError
+from gpusched.local.folders import cache_folder
 from gpusched.local.installed import manifests_folder
 from gpusched.local.versions import VERSIONS, Version, select
 from gpusched.simulate.manifest import Manifest
@@ -72,7 +73,12 @@ def demo(asked: str | None, *, keep: bool, offline: bool, no_color: bool) -> Non
 def _binaries(session: Session, version: Version) -> Binaries:
     if not finder.ready(version):
         _tell(session, f"first run: building Kubernetes {version.release}, about five minutes on two cores")
-    return finder.resolve(version, progress=lambda line: _tell(session, line))
+    try:
+        return finder.resolve(version, progress=lambda line: _tell(session, line))
+    except OSError as error:
+        raise BuildError(
+            f"its programs cannot be kept in {cache_folder()} ({error}): name another folder with XDG_CACHE_HOME"
+        ) from error
 
 
 def _live(session: Session, binaries: Binaries, *, keep: bool) -> int:
@@ -122,11 +128,12 @@ def _nodes(session: Session, standing: list[Manifest]) -> str:
 def _keep(session: Session, cluster: DemoCluster, dump: Path) -> None:
     _say(
         session,
-        "\nIt stays up until Ctrl-C.\n"
+        "\nIt stays up until Ctrl-C. In another shell:\n"
         f"  export KUBECONFIG={cluster.plane.kubeconfig()}\n"
-        "  kubectl get pods -A -o wide\n"
+        "  gpusched why    # .venv/bin/gpusched in a checkout; or nodes, quota, top, doctor, and kubectl\n"
         f"  curl {cluster.gpusched.admin_url}/metrics    # and /readyz, /healthz\n"
-        f"  gpusched why --cluster {dump} statefulset/notebook\n",
+        f"The page with every GPU: {cluster.gpusched.admin_url}/\n"
+        f"The cluster as a dump, for --cluster: {dump}\n",
     )
     try:
         while True:

@@ -47,10 +47,20 @@ def explain(code: str | None, form: str, *, no_color: bool) -> None:
         return
     found = help_of(code.strip().rstrip(":").lower())
     if found is None:
-        close = nearest(code, [*map(str, Code), *map(str, Reason)])
-        raise click.UsageError(f"no code {code}; {f'did you mean {close}?' if close else 'list all: gpusched explain'}")
+        raise click.UsageError(f"no code {code}; {_hint(code.strip().rstrip(':').lower())}")
     result = _explained(*found)
     session.show(result, lambda: _text(result, session.style))
+
+
+def _hint(code: str) -> str:
+    """Codes that begin like what was typed, or the one most like it."""
+    known = [*map(str, Code), *map(str, Reason)]
+    alike = [name for name in known if code.endswith("-") and name.startswith(code)]
+    alike = alike or [name for name in known if name.startswith(f"{code}-")]
+    if alike:
+        return f"there are {', '.join(alike)}"
+    close = nearest(code, known)
+    return f"did you mean {close}?" if close else "list all: gpusched explain"
 
 
 def _explained(code: Code | Reason, entry: Help) -> Explained:

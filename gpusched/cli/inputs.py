@@ -1,6 +1,7 @@
 """From the paths on the command line to manifests, a cluster and a configuration, with everything that is wrong."""
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import BinaryIO, Final
 
 import msgspec
@@ -40,8 +41,8 @@ class Inputs(msgspec.Struct):
     """What a command works on. `errors` make the exit code 2; `notes` are lines for people.
 
     `config_broken` says that the configuration has errors; `config` is then what could be read of it. `live` tells that
-    `standing` was read from an API server; `namespace` is then the one that the user works in, and `failures` are
-    events about pods that controllers could not create.
+    `standing` was read from an API server; `namespace` is then the one that the user works in, if any, and `failures`
+    are events about pods that controllers could not create.
     """
 
     manifests: list[Manifest] = []
@@ -122,6 +123,18 @@ def note_unknown_namespaces(inputs: Inputs) -> None:
     if missing and given:
         noun = "Namespace" if len(missing) == 1 else "Namespaces"
         inputs.notes.append(f"no input has {noun} {', '.join(missing)}: judged without a policy of its own")
+
+
+def note_absent_namespace(name: str, objects: Sequence[Manifest], notes: list[str]) -> None:
+    """Say that there is no Namespace of this name, which the user looks in: nothing found there means nothing.
+
+    A dump may have no Namespaces at all.
+    """
+    known = {item.name for item in objects if (item.group, item.kind) == ("", "Namespace")}
+    if known and name not in known | {item.namespace for item in objects}:
+        near = get_close_matches(name, sorted(known), 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        notes.append(f"there is no namespace {name}{hint}")
 
 
 def world_of(inputs: Inputs, *, known: bool = True) -> World:

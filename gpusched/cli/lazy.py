@@ -5,9 +5,12 @@ The service brings HTTP servers and the cluster client with it, seconds of impor
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import click
+
+#: Longest line about a command; none is cut, long ones are wrapped.
+_SHORT: Final = 200
 
 
 class LazyGroup(click.Group):
@@ -33,7 +36,7 @@ class LazyGroup(click.Group):
             if name in self.lazy:
                 rows.append((name, self.lazy[name][1]))
             elif (command := super().get_command(ctx, name)) is not None and not command.hidden:
-                rows.append((name, command.get_short_help_str()))
+                rows.append((name, command.get_short_help_str(_SHORT)))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

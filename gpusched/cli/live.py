@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from gpusched.cli.access import Access, Forbidden, Unavailable, Wanted
-from gpusched.kube.credentials import DEFAULT_NAMESPACE, has_kubeconfig
 from gpusched.kube.credentials import context_namespace as context_of
+from gpusched.kube.credentials import has_kubeconfig
 from gpusched.kube.errors import ConfigurationError, KubeError, StatusError, Unreachable
 from gpusched.kube.pages import ListPage
 from gpusched.kube.session import Session
@@ -27,6 +27,7 @@ _SECONDS: Final = 60.0
 #: How often a list is begun anew because its later pages have expired.
 _ATTEMPTS: Final = 3
 _DRA_VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+_UNAUTHORIZED: Final = 401
 _FORBIDDEN: Final = 403
 _ABSENT: Final = 404
 _EXPIRED: Final = 410
@@ -48,7 +49,7 @@ class Live(msgspec.Struct):
     """What was read: objects in the order of a dump, what could not be read and why, and where they come from.
 
     `config` is the text of gpusched's ConfigMap, None where there is none to read. `namespace` is the one that the
-    user's context names.
+    user's context names, empty where it names none.
     """
 
     documents: list[Manifest] = []
@@ -56,7 +57,7 @@ class Live(msgspec.Struct):
     config: str | None = None
     config_note: str = ""
     server: str = ""
-    namespace: str = "default"
+    namespace: str = ""
 
 
 def _dra(resource: str) -> tuple[str, ...]:
@@ -115,21 +116,29 @@ def ask(access: Access, question: Callable[[Session], Awaitable[Answer]]) -> Ans
     try:
         return asyncio.run(asked())
     except ConfigurationError as error:
-        raise Unavailable(error.reason) from error
+        other = "" if access.kubeconfig or has_kubeconfig() else ", or a dump with --cluster"
+        raise Unavailable(error.reason + other) from error
     except Unreachable as error:
         raise Unavailable(f"the API server cannot be reached: {error.reason}") from error
+    except StatusError as error:
+        if error.code == _UNAUTHORIZED:
+            raise Unavailable(
+                "the API server does not accept the credentials of the kubeconfig (401 Unauthorized): log in again, or"
+                " name another --context or --kubeconfig"
+            ) from error
+        raise Unavailable(f"the API server does not answer as it should: {error}") from error
     except KubeError as error:
         raise Unavailable(f"the API server does not answer as it should: {error}") from error
 
 
 def context_namespace(access: Access) -> str:
-    """The namespace of the kubeconfig's context, or of the pod that this runs in, as kubectl takes it."""
+    """The namespace of the kubeconfig's context, or of the pod that this runs in; empty where neither names one."""
     if not in_pod(access):
         return context_of(access.kubeconfig, access.context)
     try:
-        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip() or DEFAULT_NAMESPACE
+        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
     except OSError:
-        return DEFAULT_NAMESPACE
+        return ""
 
 
 def in_pod(access: Access) -> bool:

@@ -1,5 +1,7 @@
 """`gpusched nodes`: the inventory of a cluster, live or from a dump."""
 
+from typing import Final
+
 import click
 import msgspec
 
@@ -14,6 +16,9 @@ from gpusched.cli.uses_table import uses_table
 from gpusched.simulate.result import NodeView, node_views
 from gpusched.simulate.uses import NamespaceUse, uses_by_namespace
 from gpusched.state.node_state import NodeState
+
+#: Width of the column of facts; names that are longer widen it.
+_LEAST: Final = 16
 
 
 class Nodes(msgspec.Struct, frozen=True):
@@ -87,5 +92,6 @@ def _table(session: Session, states: list[NodeState], *, wide: bool, provenance:
     for state in shown if provenance else ():
         for pool in state.node.pools:
             text += f"\n{state.node.name} {pool.resource}\n"
-            text += "".join(f"  {fact:<16} {source}\n" for fact, source in pool.provenance)
+            width = max([_LEAST, *(len(fact) for fact, _ in pool.provenance)])
+            text += "".join(f"  {fact:<{width}} {source}\n" for fact, source in pool.provenance)
     return text

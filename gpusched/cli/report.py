@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from gpusched.cli.access import Access, Wanted, access_options
-from gpusched.cli.inputs import Inputs, apply_once, world_of
+from gpusched.cli.inputs import Inputs, apply_once, note_absent_namespace, world_of
 from gpusched.cli.paragraphs import PAGE
 from gpusched.cli.selection import chosen_objects, label_selector
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, form_options
@@ -50,10 +50,8 @@ def report(
     selector = label_selector(access.selector)
     inputs = session.read(policy, cluster, config, access=access, wanted=Wanted(workloads=True))
     apply_once(inputs)
-    if policy and not any(item.kind == "Namespace" and not item.group for item in inputs.manifests):
-        inputs.notes.append(
-            "--policy: no Namespace in it, so nothing is proposed: the policy judged is the present one"
-        )
+    if policy:
+        _note_proposed(inputs)
     world = world_of(inputs)
     faults: list[InputFault] = []
     namespaces = Namespaces(world)
@@ -66,6 +64,17 @@ def report(
     session.show(result, lambda: _table(found, session.style, width=_WIDE if form == "wide" else PAGE), names)
     session.tell(inputs)
     session.end(inputs, problems=bool(found.violations))
+
+
+def _note_proposed(inputs: Inputs) -> None:
+    """Say where a proposal proposes nothing: no Namespace in it that could be read, or one that nothing stands in."""
+    proposed = [item.name for item in inputs.manifests if (item.group, item.kind) == ("", "Namespace")]
+    if not proposed and not inputs.errors:
+        inputs.notes.append(
+            "--policy: no Namespace in it, so nothing is proposed: the policy judged is the present one"
+        )
+    for name in proposed:
+        note_absent_namespace(name, inputs.standing, inputs.notes)
 
 
 def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:

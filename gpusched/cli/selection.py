@@ -46,10 +46,10 @@ def chosen_objects(inputs: Inputs, selector: tuple[Requirement, ...], namespace:
 
 
 def within(access: Access, inputs: Inputs) -> str | None:
-    """The namespace that the user looks in; None for all, as in a dump unless one is named."""
+    """The namespace that the user looks in; None for all, as in a dump, and in a cluster whose context names none."""
     if access.all_namespaces:
         return None
-    return access.namespace or (inputs.namespace if inputs.live else None)
+    return access.namespace or (inputs.namespace if inputs.live else "") or None
 
 
 def targets(name: str, access: Access, inputs: Inputs) -> list[Target]:
@@ -59,6 +59,8 @@ def targets(name: str, access: Access, inputs: Inputs) -> list[Target]:
     found: list[Target] = []
     for target in parse_target(name):
         namespace = within(access, inputs)
+        if namespace is None and inputs.live and not access.all_namespaces:
+            namespace = "default"
         if target.namespace or namespace is None:
             found.append(target)
             continue

@@ -29,6 +29,7 @@ _BAD_INPUT: Final = 2
 _UNREACHABLE: Final = 3
 _SWITCH_SECONDS: Final = 0.001
 _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
+_PORT: Final = click.IntRange(0, 65535)
 
 
 @click.command()
@@ -49,9 +50,10 @@ _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 @click.option("--cert-overlap", type=click.FloatRange(min=3 * LOOK_SECONDS), default=3600.0, show_default=True,
               help="Seconds a former authority stays in every caBundle after that.")  # fmt: skip
 @click.option("--host", default="", help="Address to listen on; all of them unless given.")
-@click.option("--webhook-port", default=8443, show_default=True, help="HTTPS port of the webhook.")
-@click.option("--extender-port", default=8444, show_default=True, help="HTTPS port of the extender.")
-@click.option("--admin-port", default=8080, show_default=True, help="HTTP port of health, metrics and the page.")
+@click.option("--webhook-port", type=_PORT, default=8443, show_default=True, help="HTTPS port of the webhook.")
+@click.option("--extender-port", type=_PORT, default=8444, show_default=True, help="HTTPS port of the extender.")
+@click.option("--admin-port", type=_PORT, default=8080, show_default=True,
+              help="HTTP port of health, metrics and the page.")  # fmt: skip
 @click.option("--admin-access", type=click.Choice([str(access) for access in AdminAccess]), default="token",
               show_default=True, help="Who may read the page: tokens' owners, or also this machine.")  # fmt: skip
 @click.option("--extender-plain-http", is_flag=True,

@@ -45,7 +45,7 @@ def ask_service(access: Access, server: str | None, targets: tuple[Target, ...],
     target = next(item for item in targets if item.kind in {"", "pod"})
     if targets[0].kind in _WORKLOADS:
         raise Forbidden(f"{refused.message}; the service answers about pods, not workloads: name a pod")
-    namespace = target.namespace or access.namespace or context_namespace(access)
+    namespace = target.namespace or access.namespace or context_namespace(access) or "default"
     query = {"namespace": namespace, "name": target.name}
 
     async def asked(session: Session) -> bytes:

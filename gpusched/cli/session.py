@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO, TypeVa
 import click
 
 from gpusched.cli.access import Access, Wanted
-from gpusched.cli.inputs import Inputs, read_inputs, take_live
+from gpusched.cli.inputs import Inputs, note_absent_namespace, read_inputs, take_live
 from gpusched.cli.output import as_json, as_yaml, write
 from gpusched.cli.progress import Progress
 from gpusched.cli.style import Style, style_of
@@ -32,11 +32,19 @@ files_option = click.option(
     "-f", "--filename", "files", multiple=True, metavar="PATH",
     help="Manifests: a file, a directory, or - for standard input. May be repeated.",
 )  # fmt: skip
-cluster_option = click.option(
-    "--cluster", "cluster", multiple=True, metavar="PATH",
-    help="A dump: kubectl get nodes,ns,pods,runtimeclasses,clusterpolicies -A -o yaml. May be repeated."
-    " Without it the cluster of the kubeconfig is asked, where a command can.",
-)  # fmt: skip
+
+
+def _cluster(otherwise: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--cluster", "cluster", multiple=True, metavar="PATH",
+        help="A dump: kubectl get nodes,ns,pods,runtimeclasses,clusterpolicies -A -o yaml. May be repeated."
+        f" {otherwise}",
+    )  # fmt: skip
+
+
+cluster_option = _cluster("Without it the cluster of the kubeconfig is asked.")
+#: Of commands that never ask a cluster.
+dump_option = _cluster("Without it nothing is known of a cluster: the one of the kubeconfig is not asked.")
 config_option = click.option("--config", "config", metavar="FILE", help="A gpusched configuration file.")
 
 
@@ -111,13 +119,15 @@ class Session:
             )
         if access is not None and not cluster:
             self._read_live(access, wanted, inputs, config)
+        if access is not None and access.namespace is not None and not access.all_namespaces:
+            note_absent_namespace(access.namespace, [*inputs.manifests, *inputs.standing], inputs.notes)
         return inputs
 
     def _namespace(self, access: Access | None, *, live: bool) -> str:
         """The namespace of manifests that name none, as kubectl apply has it."""
         if access is None or access.namespace is not None or not live:
             return (access.namespace if access is not None else None) or "default"
-        return str(import_module("gpusched.cli.live").context_namespace(access))
+        return str(import_module("gpusched.cli.live").context_namespace(access) or "default")
 
     def _read_live(self, access: Access, wanted: Wanted, inputs: Inputs, config: str | None) -> None:
         # Imported by now only: the client costs as much time as an offline command takes.

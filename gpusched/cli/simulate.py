@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import click
 
+from gpusched.admission.messages import listed
 from gpusched.cli.access import Access, connection_options
 from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.simulate_table import simulate_table
+from gpusched.simulate.owners import owners_of
 from gpusched.simulate.result import PodView, SimulateResult, Summary, node_views
 from gpusched.simulate.run import Simulation
 
@@ -50,6 +52,7 @@ def simulated(session: Session, inputs: Inputs) -> tuple[SimulateResult, Simulat
     """Run the inputs, with progress; errors and notes join those of the inputs."""
     apply_once(inputs)
     note_unknown_namespaces(inputs)
+    _note_present(inputs)
     simulation = Simulation(world_of(inputs))
     with session.progress("simulating", "pods") as progress:
         simulation.run(inputs.manifests, progress.update)
@@ -65,6 +68,19 @@ def simulated(session: Session, inputs: Inputs) -> tuple[SimulateResult, Simulat
         summary=summarise(pods),
     )
     return result, simulation
+
+
+def _note_present(inputs: Inputs) -> None:
+    """Say which manifests run already: applying them again makes no more pods, simulating them does."""
+    standing = owners_of(inputs.standing) if inputs.manifests else frozenset()
+    asked = [(item.kind, item.namespace, item.name) for item in inputs.manifests]
+    present = [
+        f"{kind.lower()} {namespace}/{name}" for kind, namespace, name in asked if (kind, namespace, name) in standing
+    ]
+    if present:
+        inputs.notes.append(
+            f"in the cluster already: {listed(present)}: what is simulated is as many pods beside those that are there"
+        )
 
 
 def summarise(pods: Sequence[PodView]) -> Summary:

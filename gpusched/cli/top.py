@@ -16,6 +16,7 @@ from gpusched.cli.session import Session, cluster_option, config_option, output_
 from gpusched.cli.style import is_terminal
 from gpusched.cli.top_source import Server, TopView, is_server_url, look_at_world
 from gpusched.cli.top_text import top_text
+from gpusched.core.families import FAMILIES, canonical_family, nearest_family
 
 _TOKEN_VARIABLE = "GPUSCHED_TOKEN"  # noqa: S105 - its name
 
@@ -57,6 +58,7 @@ def top(  # noqa: PLR0913 - one parameter an option
         raise click.UsageError(f"--server {server} is no address; write such as http://127.0.0.1:8080")
     if server is not None and (access.selector or access.kubeconfig or access.context):
         raise click.UsageError("--server is asked itself: leave --kubeconfig, --context and --selector out")
+    family = None if family is None else _known(family)
     session, selector = Session(form, no_color=no_color), label_selector(access.selector)
     screen = is_terminal(session.out)
     source = None if server is None else Server(server, _token(token_file))
@@ -78,6 +80,16 @@ def top(  # noqa: PLR0913 - one parameter an option
 
     # From a dump nothing else can come the next time.
     watching.run(session, look, watch=not once and not cluster and form == "table" and screen, interval=interval)
+
+
+def _known(family: str) -> str:
+    """The name of a family in output; raises UsageError for what is none."""
+    name = canonical_family(family)
+    if name is None:
+        close = nearest_family(family)
+        hint = f"did you mean {close}?" if close else f"write one of {', '.join(FAMILIES)}"
+        raise click.UsageError(f"--family {family} is no GPU family; {hint}")
+    return name
 
 
 def _narrowed(view: TopView, family: str | None, namespace: str | None) -> TopView:

@@ -1,7 +1,9 @@
 """`gpusched why`: why a pod waits, is refused, or is where it is."""
 
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from importlib import import_module
+from typing import Final
 
 import click
 import msgspec
@@ -30,6 +32,9 @@ from gpusched.simulate.why import (
     with_note,
 )
 from gpusched.simulate.world import World
+
+#: How alike a misspelt name must be, of 1.
+_ALIKE: Final = 0.8
 
 
 class Several(msgspec.Struct, frozen=True):
@@ -99,7 +104,8 @@ def why(  # noqa: PLR0913 - one parameter an option
         if name is not None and not answers:
             session.tell(inputs)
             raise click.UsageError(_nowhere(name, access, inputs))
-        _show(session, answers, inputs, single=name is not None or (bool(files) and len(answers) == 1))
+        one = name is not None or (bool(files) and len(answers) == 1)
+        _show(session, answers, inputs, single=one, where=within(access, inputs))
         session.tell(inputs)
         return session.code(inputs, problems=any(answer.view.placement is None for answer in answers))
 
@@ -153,7 +159,7 @@ def _at_rest(answer: Why) -> tuple[bool, bool]:
 
 
 def _nowhere(name: str, access: Access, inputs: Inputs) -> str:
-    place = "the cluster" if inputs.live else "the dump"
+    place = ("the manifests or " if inputs.manifests else "") + ("the cluster" if inputs.live else "the dump")
     where = f" in namespace {access.namespace}" if access.namespace else ""
     elsewhere = sorted(
         {
@@ -162,17 +168,33 @@ def _nowhere(name: str, access: Access, inputs: Inputs) -> str:
             for item in find_standing(inputs.standing, target)
         }
     )
-    hint = f"; there is {', '.join(elsewhere[:3])}" if elsewhere else ""
-    return f"no pod or workload {name}{where} in the manifests or {place}{hint}"
+    if elsewhere:
+        hint = f"; there is {', '.join(elsewhere[:3])}"
+    else:
+        known = {f"{item.namespace}/{item.name}": item for item in inputs.standing if item.namespace}
+        last = {full.rpartition("/")[2]: full for full in sorted(known, reverse=True)}
+        near = get_close_matches(name, known, 1) or [
+            last[short] for short in get_close_matches(name.rpartition("/")[2], last, 1, _ALIKE)
+        ]
+        hint = f"; did you mean {near[0]}?" if near else ""
+    return f"no pod or workload {name}{where} in {place}{hint}"
 
 
-def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool) -> None:
+def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool, where: str | None = None) -> None:
     now = datetime.now(UTC)
     names = [f"pod/{answer.view.name}" for answer in answers]
     if single:
         session.show(answers[0].view, lambda: why_text(answers[0], session.style, now), names)
         return
     several = Several(pods=tuple(answer.view for answer in answers), errors=error_views(inputs.errors))
-    nothing = "no pods in the manifests\n" if inputs.manifests else "no GPU pod waits\n"
-    texts = [why_text(answer, session.style, now) for answer in answers] or [nothing]
+    texts = [why_text(answer, session.style, now) for answer in answers] or [_nothing(inputs, where)]
     session.show(several, lambda: "\n".join(texts), names)
+
+
+def _nothing(inputs: Inputs, where: str | None) -> str:
+    """What is said where there is no pod to speak of; nothing where no input could be read, which the errors say."""
+    if inputs.manifests:
+        return "no pods in the manifests\n"
+    if not inputs.standing:
+        return ""
+    return f"no GPU pod waits in namespace {where} (-A looks in all)\n" if where else "no GPU pod waits\n"

@@ -16,7 +16,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
 from gpusched.kube.credentials import load_configuration
-from gpusched.kube.errors import KubeError, Response, StatusError, Unreachable, status_message
+from gpusched.kube.errors import ConfigurationError, KubeError, Response, StatusError, Unreachable, status_message
 
 #: Time to connect, TLS included. The API server's own limit for a request is a minute; a dead address shows sooner.
 _CONNECT_SECONDS: Final = 10.0
@@ -213,7 +213,11 @@ class Session:
 
 
 def _connect(configuration: Configuration) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(ssl=RESTClientObject(configuration).ssl_context, limit=0)
+    try:
+        context = RESTClientObject(configuration).ssl_context
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"the certificates of the kubeconfig cannot be used: {error}") from error
+    connector = aiohttp.TCPConnector(ssl=context, limit=0)
     return aiohttp.ClientSession(connector=connector, trust_env=True, cookie_jar=aiohttp.DummyCookieJar())
 
 

@@ -59,6 +59,12 @@ def position(uid: str, cluster: Cluster) -> Place | None:
     return next((place for record, place in places(cluster) if record.key == uid), None)
 
 
+def exceeds_quota(uid: str, cluster: Cluster) -> bool:
+    """Whether the gated pod of this key asks for more than the whole quota: it never goes, and holds nobody back."""
+    record = cluster.pods.get(uid)
+    return record is not None and not _Namespace(Ledger(), _Options(cluster)).may_ever(request_of(record.pod, cluster))
+
+
 def places(cluster: Cluster) -> Iterator[tuple[PodRecord, Place]]:
     """Every gated pod with its place, one after the other, so that a caller may pause while he walks a long line."""
     options = _Options(cluster)
@@ -119,7 +125,11 @@ class _Namespace:
 
     def _hopeful(self, group: Sequence[Request]) -> list[Request]:
         """Those that the quota could ever take."""
-        return [request for request in group if self._fits(Ledger(), [request]) is not None]
+        return [request for request in group if self.may_ever(request)]
+
+    def may_ever(self, request: Request) -> bool:
+        """Whether the quota could take the pod if nothing else drew on it."""
+        return self._fits(Ledger(), [request]) is not None
 
     def _lift_singly(self, group: Sequence[Request]) -> list[str]:
         lifted = []

@@ -11,20 +11,20 @@ from gpusched.policy.memory_text import parse_amount
 from gpusched.policy.model import Parsed
 from gpusched.policy.nearest import nearest
 
-_NAMESPACE_KEYS: Final = tuple(KEYS)
-_POD_KEYS: Final = (*(name for name, key in KEYS.items() if key.on_pods), CLAIM)
+NAMESPACE_KEYS: Final = tuple(KEYS)
+POD_KEYS: Final = (*(name for name, key in KEYS.items() if key.on_pods), CLAIM)
 
 
 def parse_namespace(annotations: Mapping[str, str]) -> Parsed:
     """The policy annotations of a Namespace. Other annotations are not looked at."""
-    texts, unknown = _sort(annotations, _NAMESPACE_KEYS, _unknown_on_namespace)
+    texts, unknown = _sort(annotations, NAMESPACE_KEYS, _unknown_on_namespace)
     policy, malformed = read_policy(texts)
     return Parsed(policy=policy, malformed=malformed, unknown=unknown)
 
 
 def parse_pod(annotations: Mapping[str, str]) -> Parsed:
     """The annotations of a pod or pod template, with its claim. Keys that gpusched writes itself are not looked at."""
-    texts, unknown = _sort(annotations, _POD_KEYS, _unknown_on_pod)
+    texts, unknown = _sort(annotations, POD_KEYS, _unknown_on_pod)
     claim = texts.pop(CLAIM, None)
     claim_mib, claim_fault = (None, None) if claim is None else _claim(*claim)
     policy, malformed = read_policy(texts)
@@ -60,13 +60,13 @@ def _sort(
 def _unknown_on_namespace(name: str) -> str:
     if name == CLAIM:
         return f"{PREFIX}{CLAIM} is a claim of pods; write {PREFIX}min-gpu-memory for a namespace"
-    return _misplaced(name, "a Namespace") or _misspelt(name, _NAMESPACE_KEYS)
+    return _misplaced(name, "a Namespace") or _misspelt(name, NAMESPACE_KEYS)
 
 
 def _unknown_on_pod(name: str) -> str:
     if name in KEYS:
         return f"{PREFIX}{name} is a key of Namespaces; take it off the pod"
-    return _misplaced(name, "a pod") or _misspelt(name, _POD_KEYS)
+    return _misplaced(name, "a pod") or _misspelt(name, POD_KEYS)
 
 
 def _misplaced(name: str, here: str) -> str | None:

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
 from gpusched.state.events import Kind
 
 _LOOK: Final = 0.05
+_TELL: Final = 5.0
 #: Kinds whose objects change all the time; the age of the cache is that of the stalest of them.
 _VITAL: Final = frozenset({Kind.NODE, Kind.POD, Kind.NAMESPACE})
 
@@ -77,6 +79,18 @@ class Following:
     def problems(self) -> list[str]:
         """What keeps kinds from being followed, for people."""
         return [follower.problem for follower in self._followers if follower.problem]
+
+    async def tell(self, log: Log) -> None:
+        """Log what keeps kinds from being followed, as often as it changes, and that it has passed, until cancelled."""
+        told: list[str] = []
+        while True:
+            found = sorted(set(self.problems()))
+            if found and found != told:
+                log.warning("API server not followed", problems=found)
+            elif told and not found:
+                log.info("API server followed again")
+            told = found
+            await asyncio.sleep(_TELL)
 
     def closed(self) -> str | None:
         """Why nothing can be decided on the cache now, None when it can."""

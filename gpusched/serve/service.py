@@ -161,6 +161,7 @@ class Service:
         servers = Servers([gates[name].listener(app) for name, app in apps.items()])
         following.start()
         background = [self._watch_lag(), self._after_sync(following), self._wait_for_end(readiness, servers, extender)]
+        background.append(following.tell(log))
         background += [gate.files.watch() for gate in gates.values() if gate.files is not None]
         background += kept.tasks(leads=lambda: extender is None or extender.leadership.ready)
         if self._config_file is not None:

@@ -37,8 +37,8 @@ class Refusals:
         self.count = 0
 
     def note(self, decision: Decision) -> None:
-        """Take note of a decision, if it is a refusal."""
-        if decision.verb not in _VERBS or decision.code == "allowed":
+        """Take note of a decision, if it is a refusal and no trial, such as that of `gpusched doctor`."""
+        if decision.verb not in _VERBS or decision.code == "allowed" or decision.dry_run:
             return
         now = self._wall_clock()
         key = (decision.namespace, decision.kind, decision.name, decision.code, decision.message)

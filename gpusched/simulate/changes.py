@@ -24,10 +24,12 @@ _BOUNDS: Final = (
 )  # fmt: skip
 #: A CUDA context alone takes about this much (524 MiB on an H200): a smaller claim helps nobody.
 _LEAST_CLAIM_MIB: Final = 512
-#: How many smaller numbers of slots are tried, from what the largest node offers downwards.
-_MOST_TRIED: Final = 256
 #: Taints by which Kubernetes and clouds keep pods from nodes that are not meant for them, or not well.
 _SYSTEM_TAINTS: Final = ("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+#: Slots tried of a resource that stands in no node's allocatable, as where DRA serves it: the GPUs of a large machine.
+_DRA_SLOTS: Final = 16
+#: What a node offers is a number that its device plugin made up; no machine has as many GPUs, however they are shared.
+_MOST_SLOTS: Final = 1024
 _Tree = Mapping[str, object]
 
 
@@ -37,7 +39,7 @@ def pod_changes(
     """Every single change worth trying."""
     yield from _claims(tree, candidate, by_reason, world)
     yield from _tolerations(tree, candidate, by_reason, world)
-    yield from _fewer_slots(tree, candidate, world)
+    yield from _fewer_slots(tree, candidate, by_reason)
     yield from _annotations(tree, candidate, world)
     yield from selector_changes(tree, candidate)
     yield from _amounts(tree, candidate, by_reason, world)
@@ -81,20 +83,23 @@ def _claims(
     yield Change(f"remove {_CLAIM}", drop(tree, ("metadata", "annotations", _CLAIM)))
 
 
-def _fewer_slots(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Change]:
+def _fewer_slots(tree: _Tree, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]]) -> Iterator[Change]:
     if candidate.request is None:
         return
     for container in candidate.request.demand.containers:
         for resource, slots in sorted(container.slots.items()):
-            pools = (state.node.pool(resource) for state in world.cluster.nodes.values())
-            offered = max((pool.slots for pool in pools if pool is not None), default=0)
-            most = min(slots - 1, offered)
-            for fewer in range(most, max(0, most - _MOST_TRIED), -1):
+            for fewer in range(min(slots - 1, _most(resource, by_reason)), 0, -1):
                 yield Change(
                     f"ask for {resource}: {fewer} in container {container.name}",
                     with_resource(tree, container.name, resource, str(fewer)),
                     radical=2 * fewer < slots,
                 )
+
+
+def _most(resource: str, by_reason: Mapping[Reason, list[NodeState]]) -> int:
+    """More slots than this no node gives, however many a pod asks for: `nvidia.com/gpu: 8Gi` is a number too."""
+    offered = [state.node.object.allocatable.get(resource, 0) for states in by_reason.values() for state in states]
+    return min(max(offered, default=0) or _DRA_SLOTS, _MOST_SLOTS)
 
 
 def _annotations(tree: _Tree, candidate: Candidate, world: World) -> Iterator[Change]:

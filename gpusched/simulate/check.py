@@ -47,6 +47,9 @@ class Check:
         elif manifest.kind == "Pod" and not manifest.group:
             admitted = admit(bare_pod(manifest), self._world)
             self.faults.extend(located(manifest, admitted.faults))
+            if admitted.faults and admitted.admission.allowed:
+                # The API server could not read it either: that it is allowed would be wrong.
+                return
             admission = admitted.admission
         else:
             admission = judge_templates(manifest, self._world, self.faults)

@@ -49,6 +49,8 @@ class _Trials:
 
         It stays the pod that the quota may count already. False where the budget is spent before a node is found.
         """
+        if self.over:
+            return False
         known = put(tree, ("metadata", "uid"), self._uid)
         candidate = admit(msgspec.structs.replace(self._planned, tree=known), self._world).candidate
         return candidate is not None and any(self._takes(state, candidate) for state in self._states(candidate))

@@ -13,7 +13,7 @@ from gpusched.core.names import LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION, QUOT
 from gpusched.core.pod import Pod
 from gpusched.core.quantity import format_mib
 from gpusched.core.read_pod import read_pod
-from gpusched.placement.quota import position
+from gpusched.placement.quota import exceeds_quota, position
 from gpusched.simulate.admit import Candidate, candidate_of
 from gpusched.simulate.expand import PlannedPod, bare_pod, expand
 from gpusched.simulate.explain import Explanation, explain_fully, with_suggestion
@@ -258,6 +258,8 @@ def _line(pod: Pod, world: World) -> str:
     place = position(key_of(pod), world.cluster)
     if place is None:
         return ""
+    if exceeds_quota(key_of(pod), world.cluster):
+        return f"it asks for more than the whole quota of namespace {pod.namespace} and never goes: ask for less"
     holders = ", ".join(place.holders) if place.holders else "nobody"
     return f"place {place.place} in the line of namespace {pod.namespace}; slots held by {holders}"
 

@@ -10,7 +10,8 @@ class Decision(msgspec.Struct, frozen=True):
 
     `verb` is mutate, validate, filter, prioritize, preempt or bind. `code` is a refusal's stable code, or what stands
     for success: `allowed`, `fits`, `scored`, `kept`, `bound`. `asked` and `kept` count nodes. `findings` are pairs of
-    code and mode (enforce, warn, audit) of an admission. `message` is the sentence of a refusal by admission.
+    code and mode (enforce, warn, audit) of an admission. `message` is the sentence of a refusal by admission. `dry_run`
+    tells that nothing would have come of it.
     """
 
     verb: str
@@ -24,6 +25,7 @@ class Decision(msgspec.Struct, frozen=True):
     kept: int = 0
     findings: tuple[tuple[str, str], ...] = ()
     message: str = ""
+    dry_run: bool = False
 
 
 Observer = Callable[[Decision], None]

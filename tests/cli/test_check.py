@@ -101,3 +101,13 @@ def test_a_misspelt_key_that_stands_in_the_cluster_is_noted(folder: Folder) -> N
     assert ran.notes == [
         "Namespace team-a: gpusched.io/familys is no known key; write gpusched.io/families; until then it means nothing"
     ]
+
+
+def test_what_cannot_be_read_is_not_called_allowed(folder: Folder) -> None:
+    broken, fine = pod("broken"), pod("fine")
+    broken["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = True
+    ran = run("check", "-f", folder.documents("m.yaml", broken, fine), "-o", "json")
+
+    assert ran.code == 2
+    assert [view["name"] for view in ran.json["pods"]] == ["fine"]
+    assert [error["path"] for error in ran.json["errors"]] == ["spec.containers[0].resources.limits[nvidia.com/gpu]"]

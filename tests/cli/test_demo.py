@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpusched.cli import demo as module
-from gpusched.local.errors import BuildError, LocalError, StartError, ToolchainError
+from gpusched.local.errors import BuildError, StartError, ToolchainError
 from tests.cli.commands import run
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +53,12 @@ def test_offline_works_from_any_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert f"-f {ROOT}/manifests/samples/workloads.yaml" in ran.out
 
 
+_UNWRITABLE = (
+    "its programs cannot be kept in /cache/gpusched ([Errno 13] Permission denied: '/cache/gpusched'): name another "
+    "folder with XDG_CACHE_HOME"
+)
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -60,11 +66,16 @@ def test_offline_works_from_any_folder(tmp_path: Path, monkeypatch: pytest.Monke
         (BuildError("go build ended with 1:\na.go:1\n\nno such module"), "go build ended with 1: no such module"),
         (BuildError("go list ended with 1:\na.go:7: no proxy\nk8s.io/api"), "go list ended with 1: a.go:7: no proxy"),
         (ToolchainError("no Go"), "no Go"),
+        (
+            PermissionError(13, "Permission denied", "/cache/gpusched"),
+            _UNWRITABLE,
+        ),
     ],
 )  # fmt: skip
 def test_without_programs_it_simulates_and_says_so(
-    without: Callable[[Exception], None], error: LocalError, reason: str
+    without: Callable[[Exception], None], monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     without(error)
 
     ran = run("demo")

@@ -25,3 +25,8 @@ def test_a_code_that_is_none():
 
     assert (ran.code, ran.out) == (2, "")
     assert "no code gpu-clam; did you mean gpu-claim?" in ran.err
+
+
+def test_the_beginning_of_codes():
+    assert "no code native; there are native-resources, native-taint, native-" in run("explain", "native").err
+    assert "no code runtime-; there are runtime-class-missing" in run("explain", "runtime-").err

@@ -128,7 +128,7 @@ def test_a_server_that_is_not_there(api, tmp_path):
     [
         ((500, {"kind": "Status", "message": "etcd is away"}), "/api/v1/nodes: etcd is away"),
         ((200, b"<html>hello</html>"), "/api/v1/nodes is no list"),
-        ((401, {"kind": "Status", "message": "Unauthorized"}), "Unauthorized"),
+        ((401, {"kind": "Status", "message": "Unauthorized"}), "does not accept the credentials .* log in again"),
     ],
 )
 def test_answers_that_are_none(api, tmp_path, answer, said):
@@ -200,7 +200,7 @@ def test_the_namespace_of_a_name(api, ask, arguments, context, code, found):
     assert ran.code == code
     assert (ran.json["namespace"] if found else "") == found
     if code == 2:
-        assert "no pod or workload p in namespace team-c in the manifests or the cluster; there is team-a/p" in ran.err
+        assert "no pod or workload p in namespace team-c in the cluster; there is team-a/p" in ran.err
 
 
 def test_why_without_a_name_is_about_gpu_pods_that_wait(api, ask):
@@ -208,7 +208,16 @@ def test_why_without_a_name_is_about_gpu_pods_that_wait(api, ask):
 
     assert ask("why", "-o", "name", namespace="team-a").out == "pod/q\n"
     assert ask("why", "-A", "-o", "name").out == "pod/q\npod/r\n"
-    assert ask("why", "-n", "nowhere").out == "no GPU pod waits\n"
+    assert ask("why", "-o", "name").out == "pod/q\npod/r\n"
+
+
+def test_where_nothing_waits(api, ask):
+    ran = ask("why", "-n", "team-aa")
+    assert (ran.code, ran.out) == (0, "no GPU pod waits in namespace team-aa (-A looks in all)\n")
+    assert "there is no namespace team-aa; did you mean team-a?" in ran.notes
+    assert not ask("why", "-n", "team-a").notes
+    api.put(namespace("empty"))
+    assert not ask("quota", "-n", "empty").notes
 
 
 def test_manifests_on_a_live_cluster(ask, tmp_path):

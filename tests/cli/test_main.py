@@ -127,3 +127,8 @@ def test_an_interrupt_is_one_line(folder: Folder) -> None:
         out, err = process.communicate()
 
     assert (process.returncode, out, err.split()) == (130, b"", [b"interrupted"])
+
+
+@pytest.mark.parametrize("group", [[], ["config"]])
+def test_no_line_about_a_command_is_cut(group: list[str]) -> None:
+    assert "..." not in run(*group, "--help").out.partition("Commands:")[2]

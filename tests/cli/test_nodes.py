@@ -98,7 +98,10 @@ def test_without_a_dump_the_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
     ran = run("nodes")
 
-    assert (ran.code, ran.errors) == (3, ["kubeconfig /nowhere/config does not exist: name one with --kubeconfig"])
+    assert (ran.code, ran.err) == (
+        3,
+        "error: kubeconfig /nowhere/config does not exist: name one with --kubeconfig, or a dump with --cluster\n",
+    )
 
 
 def test_nodes_that_take_nobody_are_marked(folder: Folder) -> None:
@@ -117,3 +120,11 @@ def test_long_notes_leave_the_names_whole(folder: Folder) -> None:
 
     assert name in ran.out
     assert "\n    cordoned; " in ran.out
+
+
+def test_sources_stand_below_each_other(folder: Folder) -> None:
+    ran = run("nodes", "--cluster", folder.documents("c.yaml", t4_node("n")), "--provenance")
+
+    facts = [line for line in ran.out.splitlines() if line.endswith(" gfd")]
+    assert any("visible_memory_mib" in line for line in facts)
+    assert len({line.rindex(" ") for line in facts}) == 1

@@ -70,10 +70,23 @@ def test_without_a_dump_the_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("KUBECONFIG", "/nowhere/config")
     ran = run("report")
 
-    assert (ran.code, ran.errors) == (3, ["kubeconfig /nowhere/config does not exist: name one with --kubeconfig"])
+    assert (ran.code, ran.err) == (
+        3,
+        "error: kubeconfig /nowhere/config does not exist: name one with --kubeconfig, or a dump with --cluster\n",
+    )
 
 
 def test_a_proposal_without_a_namespace_is_noted(folder: Folder) -> None:
     ran = report(folder, CLUSTER, "--policy", folder.documents("new.yaml", pod("q")))
 
     assert ran.notes == ["--policy: no Namespace in it, so nothing is proposed: the policy judged is the present one"]
+
+
+def test_a_policy_for_a_namespace_that_is_not_there(folder: Folder) -> None:
+    dump = folder.documents("c.yaml", h100_node("h"), namespace("team-a"))
+    proposed = folder.documents("p.yaml", namespace("taem-a", families="hopper"))
+
+    assert run("report", "--cluster", dump, "--policy", proposed).notes == [
+        "there is no namespace taem-a; did you mean team-a?"
+    ]
+    assert run("report", "--cluster", dump, "--policy", "nowhere.yaml").notes == []

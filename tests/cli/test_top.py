@@ -155,3 +155,13 @@ def test_an_old_state_says_so() -> None:
     view = TopView(totals=(), nodes=(), waiting=(), waiting_total=0, notes=("What is shown may be old: x.",))
 
     assert "What is shown may be old: x.\n" in top_text(view, Style(), NOW, width=80, height=0)
+
+
+def test_the_name_of_a_family(folder: Folder) -> None:
+    dump = folder.documents("c.yaml", t4_node("t"), h100_node("h"))
+    said = run("top", "--once", "--cluster", dump, "--family", "hoper")
+
+    assert (said.code, said.out) == (2, "")
+    assert "--family hoper is no GPU family; did you mean hopper?" in said.err
+    view = run("top", "--once", "--cluster", dump, "--family", "Hopper", "-o", "json").json
+    assert [node["name"] for node in view["nodes"]] == ["h"]

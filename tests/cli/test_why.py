@@ -145,3 +145,36 @@ def test_a_finished_pod(folder: Folder) -> None:
 
     assert ran.code == 1
     assert ran.out.startswith("pod team-a/done  FINISHED (Succeeded)")
+
+
+def test_the_text_of_a_pod_that_the_quota_never_takes(folder: Folder) -> None:
+    cluster = [h100_node("h", gpus=4), namespace(families="hopper", quota="*=1")]
+    ran = why(folder, "b", cluster=cluster, files=[pod("b", gpus=2)], form="table")
+
+    assert ran.code == 1
+    assert ran.out.splitlines()[:2] == [
+        "pod team-a/b  GATED quota  2 nvidia.com/gpu",
+        "  it asks for more than the whole quota of namespace team-a and never goes: ask for less",
+    ]
+
+
+def test_nothing_is_said_of_what_could_not_be_read() -> None:
+    ran = run("why", "--cluster", "nowhere.yaml")
+
+    assert (ran.code, ran.out, ran.errors) == (2, "", ["nowhere.yaml: no such file or directory"])
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("team-a/nb-O", "no pod or workload team-a/nb-O in the dump; did you mean team-a/nb-0?"),
+        ("nb-00", "no pod or workload nb-00 in the dump; did you mean team-a/nb-0?"),
+        ("a/b/c", "no pod or workload a/b/c in the dump\n"),
+    ],
+)
+def test_a_name_that_is_almost_right(folder: Folder, name: str, hint: str) -> None:
+    dump = folder.documents("c.yaml", SHARED, bound(pod("nb-0"), "t4"))
+    ran = run("why", "--cluster", dump, name)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert hint in ran.err

@@ -142,3 +142,17 @@ def test_a_lazy_command_is_listed_without_being_imported() -> None:
     ]  # fmt: skip
     assert "Usage" in CliRunner().invoke(group, ["serve", "--help"]).output
     assert CliRunner().invoke(group, ["nonsense"]).exit_code == 2
+
+
+@pytest.mark.parametrize("option", ["--webhook-port", "--extender-port", "--admin-port"])
+def test_a_port_that_is_none(option: str) -> None:
+    code, output = run("--self-signed", option, "99999")
+
+    assert (code, f"Invalid value for '{option}': 99999 is not in the range" in output) == (2, True)
+
+
+def test_the_certificate_that_is_missing_is_named(tmp_path: Path) -> None:
+    code, output = run("--cert-dir", str(tmp_path), "--kubeconfig", nowhere(tmp_path), *PORTS)
+
+    assert code == 2
+    assert f"No such file or directory: '{tmp_path}/tls.crt'" in output

@@ -1,12 +1,16 @@
 """Whether the cache may be trusted, and lists made anew."""
 
 import asyncio
+import io
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
+from gpusched.obs.logging import configure
 from gpusched.obs.metrics import Metrics
+from gpusched.serve import following as module
 from gpusched.serve.following import Following
 from gpusched.state.events import Kind
 from tests.fakes.timing import eventually
@@ -110,3 +114,25 @@ async def test_metrics_show_age_and_sync() -> None:
 
         assert metrics.registry.get_sample_value("gpusched_cache_age_seconds", {"kind": "Node"}) == 60.0
         assert metrics.registry.get_sample_value("gpusched_synced", {"kind": "Node"}) == 0
+
+
+async def test_what_keeps_kinds_from_being_followed_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TELL", 0.001)
+    lines = io.StringIO()
+    log = configure(stream=lines)
+
+    def told() -> list[dict[str, object]]:
+        return [json.loads(line) for line in lines.getvalue().splitlines()]
+
+    async with following(Kind.NODE, Kind.POD) as (found, followers):
+        followers[0].problem = followers[1].problem = "no answer"
+        telling = asyncio.create_task(found.tell(log))
+        await eventually(lambda: len(told()) == 1)
+        followers[0].problem = followers[1].problem = ""
+        await eventually(lambda: len(told()) == 2)
+        telling.cancel()
+
+    assert [(line["level"], line["event"], line.get("problems")) for line in told()] == [
+        ("warning", "API server not followed", ["no answer"]),
+        ("info", "API server followed again", None),
+    ]

@@ -178,6 +178,7 @@ async def test_refusals_are_counted_and_filtered() -> None:
         scene.refusals.note(decision)
     scene.refusals.note(Decision("validate", "team-a", "fine", code="allowed"))
     scene.refusals.note(Decision("filter", "team-a", "p", code="family"))
+    scene.refusals.note(Decision("mutate", "team-a", "tried", code="gpu-claim", message="too much", dry_run=True))
 
     everything = msgspec.json.decode(scene.view.refusals(EVERYTHING))["refusals"]
     assert [(item["namespace"], item["count"], item["message"]) for item in everything] == [

@@ -97,6 +97,16 @@ def cpu_pod(cpu: str) -> Tree:
             [a100_node(gpus=4)], [pod(gpus=8)], "Ask for nvidia.com/gpu: 4 in container main", id="half as many"
         ),
         pytest.param([a100_node(gpus=2)], [pod(gpus=8)], "Ask for nvidia.com/gpu: 2 in container main", id="a quarter"),
+        # Whoever means memory asks for billions of GPUs; as many changes would never be tried.
+        pytest.param(
+            [a100_node(gpus=2)], [pod(gpus="8Gi")], "Ask for nvidia.com/gpu: 2 in container main", id="memory for GPUs"
+        ),
+        pytest.param(
+            [node("n", gpus=None, allocatable={"cpu": "4", "nvidia.com/gpu": "7E"})],
+            [pod(gpus="8E")],
+            "Ask for nvidia.com/gpu: 1024 in container main",
+            id="a mad device plugin",
+        ),
         # Taints that are meant for such pods are no hint.
         pytest.param(
             [

@@ -6,6 +6,7 @@ import jsonpatch
 import pytest
 
 from gpusched.state.cluster import Cluster
+from gpusched.wire.decision import Decision
 from tests.build import Tree, container, h100_node, namespace, pod, t4_node
 from tests.placement.scene import cluster_of
 from webhook.review import MalformedReviewError, answer_review
@@ -180,3 +181,11 @@ def test_a_malformed_review_is_an_error(body: bytes, message: str) -> None:
     with pytest.raises(MalformedReviewError) as caught:
         answer_review(body, cluster())
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_dry_run_is_told_as_one(dry_run: bool) -> None:
+    told: list[Decision] = []
+    answer_review(review(pod(gpus="500m"), dryRun=dry_run), cluster(), mutating=True, observe=told.append)
+
+    assert [(decision.code, decision.dry_run) for decision in told] == [("gpu-quantity", dry_run)]

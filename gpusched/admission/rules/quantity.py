@@ -61,7 +61,7 @@ def _amount_problem(container: Container, resource: str, text: str) -> Objection
     if amount > _INT64_MAX:
         return _native(Code.QUANTITY, f"{asks}, which is more than Kubernetes can count. Write a smaller whole number.")
     if amount == amount.to_integral_value():
-        return None
+        return _memory_for_gpus(asks, text)
     if amount > 1:
         return _native(Code.QUANTITY, f"{asks}; use whole numbers, such as {int(amount) + 1}.")
     return _native(
@@ -71,9 +71,20 @@ def _amount_problem(container: Container, resource: str, text: str) -> Objection
     )
 
 
+def _memory_for_gpus(asks: str, text: str) -> Objection | None:
+    """`8Gi` is a whole number to the API server, of more GPUs than there are: meant was a part of one."""
+    if not text.strip().endswith("i"):
+        return None
+    claim = f"1 plus gpusched.io/gpu-memory: {quoted(text.strip())}"
+    short = f"{asks} GPUs. For memory write gpusched.io/gpu-memory."
+    return Objection(Code.QUANTITY, f"{asks} GPUs. For memory: {claim}.", short, Force.ADVICE)
+
+
 def _shown(text: str) -> str:
     """The amount as written; one in milli-units (what the API server makes of 0.5) with its decimal form beside it."""
     amount = parse(text)
+    if not text.strip():
+        return '""'
     if amount is None or not text.strip().endswith(("m", "u", "n")):
         return quoted(text)
     return f"{quoted(text)} ({amount:f})"

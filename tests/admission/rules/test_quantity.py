@@ -22,6 +22,12 @@ def test_whole_numbers_in_any_spelling_pass(amount: object) -> None:
     assert _line(amount) == []
 
 
+def test_memory_in_place_of_a_number_is_warned_of() -> None:
+    tree = pod("p", "team-a", container("train", resources={"limits": {"nvidia.com/gpu": "8Gi"}}))
+    said = "asks nvidia.com/gpu: 8Gi GPUs. For memory: 1 plus gpusched.io/gpu-memory: 8Gi."
+    assert lines(judged(tree)) == ([], [f"gpu-quantity: container train {said}"])
+
+
 @pytest.mark.parametrize(
     ("amount", "sentence"),
     [
@@ -29,6 +35,7 @@ def test_whole_numbers_in_any_spelling_pass(amount: object) -> None:
         (0.5, "0.5; use whole numbers. For part of a GPU: 1 plus gpusched.io/gpu-memory: 8Gi."),
         ("1.5", "1.5; use whole numbers, such as 2."),
         ("-1", "-1; a number of GPUs cannot be negative. Write 0, 1 or more."),
+        (" ", '"", which is not a quantity. Write a whole number such as 1.'),
         ("abc", "abc, which is not a quantity. Write a whole number such as 1."),
         ("$GPU_PER_NODE", "$GPU_PER_NODE, which is not a quantity. Write a whole number such as 1."),
         ("1 GPU", "1 GPU, which is not a quantity. Write a whole number such as 1."),
