@@ -20,9 +20,9 @@ async def load_configuration(kubeconfig: str | None, context: str | None, *, in_
     configuration = Configuration()
     try:
         if in_cluster:
-            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            config.load_incluster_config(client_configuration=configuration)
         else:
-            await config.load_kube_config(  # type: ignore[no-untyped-call]
+            await config.load_kube_config(
                 config_file=_found(kubeconfig or os.environ.get("KUBECONFIG") or _USUAL),
                 context=context,
                 client_configuration=configuration,
@@ -45,9 +45,7 @@ def context_namespace(kubeconfig: str | None, context: str | None) -> str:
     the file says what is wrong with it.
     """
     try:
-        contexts, current = config.list_kube_config_contexts(  # type: ignore[no-untyped-call]
-            kubeconfig or os.environ.get("KUBECONFIG") or _USUAL
-        )
+        contexts, current = config.list_kube_config_contexts(kubeconfig or os.environ.get("KUBECONFIG") or _USUAL)
         named = {item["name"]: item["context"] for item in contexts}
         return str(named[context or current["name"]].get("namespace") or DEFAULT_NAMESPACE)
     except Exception:  # noqa: BLE001 - a kubeconfig is user input and the library checks little of it

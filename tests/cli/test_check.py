@@ -101,3 +101,14 @@ def test_a_misspelt_key_that_stands_in_the_cluster_is_noted(folder: Folder) -> N
     assert ran.notes == [
         "Namespace team-a: gpusched.io/familys is no known key; write gpusched.io/families; until then it means nothing"
     ]
+
+
+def test_running_pods_that_a_namespace_of_the_manifests_speaks_against_are_told(folder: Folder) -> None:
+    cluster = folder.documents("cluster.yaml", t4_node("t4"), namespace("team-a"), bound(pod("p"), "t4"))
+    policy = folder.documents("policy.yaml", namespace("team-a", families="hopper"))
+    warning = "gpu-policy-family: 1 running pod violates it (p); it stays, but will not return after a drain."
+
+    for command in ("simulate", "check"):
+        ran = run(command, "-f", policy, "--cluster", cluster)
+        assert ran.code == 0
+        assert warning in " ".join(ran.out.split())

@@ -12,11 +12,11 @@ import pytest
 from gpusched.cli.style import Style
 from gpusched.cli.top_source import TopView
 from gpusched.cli.top_text import top_text
-from gpusched.serve.access import EVERYTHING
+from gpusched.serve.view.access import EVERYTHING
 from gpusched.wire.decision import Decision
 from tests.build import bound, h100_node, pod, t4_node
 from tests.cli.commands import Folder, run
-from tests.serve.view_scene import Scene
+from tests.serve.view.scene import Scene
 
 NOW = datetime(2026, 1, 1, 3, tzinfo=UTC)
 TOKEN = "secret"  # noqa: S105 - of this test alone
@@ -155,3 +155,28 @@ def test_an_old_state_says_so() -> None:
     view = TopView(totals=(), nodes=(), waiting=(), waiting_total=0, notes=("What is shown may be old: x.",))
 
     assert "What is shown may be old: x.\n" in top_text(view, Style(), NOW, width=80, height=0)
+
+
+def test_a_token_does_not_follow_a_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("Authorization"))
+            self.send_response(302)
+            self.send_header("Location", f"http://127.0.0.1:{self.server.server_address[1]}/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    monkeypatch.setenv("GPUSCHED_TOKEN", "secret")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        ran = run("top", "--once", "--server", url)
+        server.shutdown()
+        thread.join()
+
+    assert (ran.code, ran.err, seen) == (3, f"error: {url}/api/v1/nodes: HTTP 302\n", ["Bearer secret"])
