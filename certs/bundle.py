@@ -40,7 +40,11 @@ def split_bundle(bundle: bytes) -> tuple[bytes, ...]:
     """
     if not bundle.strip():
         return ()
-    return tuple(dict.fromkeys(_pem(certificate) for certificate in x509.load_pem_x509_certificates(bundle)))
+    try:
+        read = x509.load_pem_x509_certificates(bundle)
+    except x509.InvalidVersion as error:
+        raise _of_no_version(error) from error
+    return tuple(dict.fromkeys(_pem(certificate) for certificate in read))
 
 
 def join_bundle(certificates: Iterable[bytes]) -> bytes:
@@ -55,7 +59,7 @@ def read_facts(certificate: bytes) -> Facts:
         ValueError: it cannot be read.
 
     """
-    read = x509.load_pem_x509_certificate(certificate)
+    read = _read(certificate)
     return Facts(
         subject=read.subject.rfc4514_string(),
         issuer=read.issuer.rfc4514_string(),
@@ -74,8 +78,8 @@ def verifies(leaf: bytes, authorities: Iterable[bytes], at: datetime) -> bool:
         ValueError: one of them cannot be read.
 
     """
-    read = x509.load_pem_x509_certificate(leaf)
-    issuers = (x509.load_pem_x509_certificate(authority) for authority in authorities)
+    read = _read(leaf)
+    issuers = (_read(authority) for authority in authorities)
     return _valid(read, at) and any(_valid(issuer, at) and _issued(read, issuer) for issuer in issuers)
 
 
@@ -89,7 +93,7 @@ def belongs(certificate: bytes, key: bytes) -> bool:
     form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     try:
         ours = serialization.load_pem_private_key(key, password=None).public_key().public_bytes(*form)
-        return ours == x509.load_pem_x509_certificate(certificate).public_key().public_bytes(*form)
+        return ours == _read(certificate).public_key().public_bytes(*form)
     except (TypeError, UnsupportedAlgorithm) as error:
         raise ValueError(f"the key is encrypted or of an unknown kind: {error}") from error
 
@@ -114,7 +118,18 @@ def ends(certificate: bytes) -> datetime:
         ValueError: it cannot be read.
 
     """
-    return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
+    return _read(certificate).not_valid_after_utc
+
+
+def _read(certificate: bytes) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(certificate)
+    except x509.InvalidVersion as error:
+        raise _of_no_version(error) from error
+
+
+def _of_no_version(error: x509.InvalidVersion) -> ValueError:
+    return ValueError(f"a certificate has no version that there is: {error}")
 
 
 def _valid(certificate: x509.Certificate, at: datetime) -> bool:

@@ -10,14 +10,14 @@ BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.ar
 
 
 def test_a_wheel_runs_the_offline_demo_by_itself(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", BUILD, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", BUILD, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     unpacked = tmp_path / "unpacked"
     with ZipFile(wheel) as archive:
         archive.extractall(unpacked)
 
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from gpusched.cli.main import main; main()"
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", code, str(unpacked), "demo", "--offline"],
         cwd=tmp_path,
         capture_output=True,

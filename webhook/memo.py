@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 from gpusched.core.cluster_facts import ClusterFacts
 from gpusched.state.cluster import Cluster
 
-#: Answers kept, and the size in bytes above which an object is not worth its place.
+#: Answers kept, and the size in bytes, of an object with the one before it, above which it is not worth its place.
 _ANSWERS: Final = 512
 LARGEST_OBJECT: Final = 1 << 16
 

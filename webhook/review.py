@@ -7,10 +7,11 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission, Context
-from gpusched.admission.judge_namespace import Written, judge_namespace
+from gpusched.admission.judge_namespace import Written
 from gpusched.admission.judge_pod import judge_pod
 from gpusched.admission.judge_workload import Judge, judge_workload, merged
 from gpusched.admission.messages import fit, one_line
+from gpusched.admission.standing_pods import judge_namespace_with_pods
 from gpusched.core.codes import Code, Finding
 from gpusched.core.demand import demand
 from gpusched.core.fault import Fault
@@ -64,7 +65,8 @@ def answer_review(
     """
     request = _request(body)
     judged = None
-    worth = memo is not None and len(bytes(request.tree)) <= LARGEST_OBJECT
+    # What a Namespace is told depends on pods too, of which the memo knows nothing.
+    worth = memo is not None and request.kind.kind != "Namespace" and _size(request) <= LARGEST_OBJECT
     key = _key(request, mutating=mutating) if worth else ()
     if memo is not None and worth:
         judged = memo.get(key, cluster)
@@ -75,6 +77,10 @@ def answer_review(
     observe(judged.decision)
     answer = msgspec.structs.replace(judged.answer, uid=request.uid)
     return msgspec.json.encode(AdmissionReviewResponse(response=answer))
+
+
+def _size(request: AdmissionRequest) -> int:
+    return len(bytes(request.tree)) + len(bytes(request.old_tree))
 
 
 def _key(request: AdmissionRequest, *, mutating: bool) -> tuple[object, ...]:
@@ -140,7 +146,7 @@ def _judge(request: AdmissionRequest, tree: object, old: object, cluster: Cluste
         return Admission()
     before = old if isinstance(old, dict) else None
     if (request.kind.group, request.kind.kind) == ("", "Namespace"):
-        return _judge_namespace(tree, before)
+        return _judge_namespace(tree, before, request.name or "", cluster)
     if (request.kind.group, request.kind.kind) == ("", "Pod"):
         return _judge_pod(tree, request, cluster)
     namespace = request.namespace or ""
@@ -155,10 +161,13 @@ def _judge(request: AdmissionRequest, tree: object, old: object, cluster: Cluste
     return merged(judge_workload(tree, before, judge))
 
 
-def _judge_namespace(tree: Mapping[str, object], before: Mapping[str, object] | None) -> Admission:
+def _judge_namespace(
+    tree: Mapping[str, object], before: Mapping[str, object] | None, name: str, cluster: Cluster
+) -> Admission:
     metadata = Field(tree).get("metadata")
     old = _written(Field(before).get("metadata")) if before is not None else None
-    return judge_namespace(_written(metadata), old, deleting=metadata.get("deletionTimestamp").present)
+    deleting = metadata.get("deletionTimestamp").present
+    return judge_namespace_with_pods(name, _written(metadata), old, cluster, deleting=deleting)
 
 
 def _written(metadata: Field) -> Written:

@@ -14,7 +14,7 @@ from certs.rotation import Request
 from gpusched.kube.secret_store import SecretStore
 from gpusched.kube.session import Session
 from gpusched.kube.webhook_bundles import bundles_of, read_configurations
-from gpusched.serve.certificates_duty import REQUEST_ANNOTATION
+from gpusched.serve.certificates.rotation import REQUEST_ANNOTATION
 
 _LOOK_SECONDS: Final = 0.5
 #: A leader looks every few seconds; a new one first waits for its predecessor's bindings.

@@ -19,6 +19,7 @@ from gpusched.doctor.check import Problem, Severity
 from gpusched.doctor.examine import CHECKS, examine
 from gpusched.doctor.scene import Scene
 from gpusched.simulate.result import ErrorView
+from gpusched.simulate.world import World
 
 if TYPE_CHECKING:
     from gpusched.doctor.scene import Installation
@@ -58,17 +59,7 @@ def doctor(
         with session.progress("asking", "questions"):
             installation = import_module("gpusched.cli.doctor_live").installation(access, inputs)
     world = world_of(inputs)
-    now = datetime.now(UTC)
-    scene = Scene(
-        world=world,
-        standing=inputs.standing,
-        pods=[
-            (read_pod(item.tree, []), item.tree) for item in inputs.standing if (item.group, item.kind) == ("", "Pod")
-        ],
-        config_faults=inputs.config_faults,
-        age=_age_at(now),
-        installation=installation,
-    )
+    scene = scene_of(inputs, world, installation)
     problems = _within(examine(scene), access.namespace)
     looked = tuple(check.name for check in CHECKS if inputs.live or not check.live)
     result = Diagnosis(problems, looked, error_views(inputs.errors))
@@ -76,6 +67,20 @@ def doctor(
     _quiet(inputs)
     session.tell(inputs)
     session.end(inputs, problems=any(problem.severity is not Severity.INFO for problem in problems))
+
+
+def scene_of(inputs: Inputs, world: World, installation: "Installation | None" = None) -> Scene:
+    """What the checks look at, now."""
+    return Scene(
+        world=world,
+        standing=inputs.standing,
+        pods=[
+            (read_pod(item.tree, []), item.tree) for item in inputs.standing if (item.group, item.kind) == ("", "Pod")
+        ],
+        config_faults=inputs.config_faults,
+        age=_age_at(datetime.now(UTC)),
+        installation=installation,
+    )
 
 
 def _age_at(now: datetime) -> Callable[[str], float | None]:
@@ -116,7 +121,7 @@ def _quiet(inputs: Inputs) -> None:
 def _text(result: Diagnosis, style: Style, *, everything: bool) -> str:
     if not result.problems:
         return f"{counted(len(result.checks), 'check')}, no problem found\n"
-    parts = [_problem(problem, style, everything=everything) for problem in result.problems]
+    parts = [problem_text(problem, style, everything=everything) for problem in result.problems]
     counts = [
         counted(number, severity.value) if severity is not Severity.INFO else f"{number} for information"
         for severity in Severity
@@ -125,7 +130,8 @@ def _text(result: Diagnosis, style: Style, *, everything: bool) -> str:
     return "\n".join([*parts, f"{counted(len(result.checks), 'check')}: {', '.join(counts)}\n"])
 
 
-def _problem(problem: Problem, style: Style, *, everything: bool) -> str:
+def problem_text(problem: Problem, style: Style, *, everything: bool) -> str:
+    """Severity and title, why it matters, and what was seen where."""
     severity = style.paint(problem.severity.upper(), _COLOURS[problem.severity])
     lines = [f"{severity}  {problem.title}  ({problem.check})"]
     lines += paragraph("  Why      ", problem.matters)

@@ -10,23 +10,20 @@ import msgspec
 from gpusched.cli.access import Access
 from gpusched.cli.inputs import Inputs
 from gpusched.cli.live import NAMESPACE, ask
+from gpusched.cli.questions import ADMISSION, get, items, name_of, webhook_configurations
 from gpusched.cli.webhook_certificates import Certificates
 from gpusched.core.fields import Field
+from gpusched.doctor.gpu_software import rewriting
 from gpusched.doctor.scene import Installation, Probe, Tree
 from gpusched.kube.session import Session
 from gpusched.local.installed import documents, manifests_folder
 
-_ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
-_HOOKS: Final = (("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
-                 ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"))  # fmt: skip
 _LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/gpusched"
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _OWN: Final = {"labelSelector": "app.kubernetes.io/name=gpusched"}
 _SCHEDULERS: Final = {"labelSelector": "component=kube-scheduler"}
 _ADMIN_PORT: Final = 8080
 _SECONDS: Final = 10.0
-#: Parts of the names under which other software that rewrites GPU pods registers its webhooks.
-_GPU_SOFTWARE: Final = ("hami", "vgpu", "runai", "run-ai", "gpu-manager", "gpushare", "volcano", "nos-gpu", "kai-")
 #: What the probe's claim is refused with in every mode but off.
 _REFUSAL: Final = "gpu-claim"
 
@@ -48,12 +45,12 @@ class _Inquiry:
 
     async def all(self) -> Installation:
         """Ask everything at the same time."""
-        hooks, lease, own, missing, version, schedulers = await asyncio.gather(
-            self._hooks(), self._get(_LEASE), self._get(_PODS, _OWN), self._missing_policies(), self._version(),
-            self._schedulers(),
+        (hooks, _), lease, own, missing, version, schedulers = await asyncio.gather(
+            webhook_configurations(self._session), self._get(_LEASE), self._get(_PODS, _OWN), self._missing_policies(),
+            self._version(), self._schedulers(),
         )  # fmt: skip
-        webhooks = tuple(tree for tree in hooks if _name(tree) == "gpusched")
-        replicas = await self._replicas(_items(own[1]))
+        webhooks = tuple(tree for tree in hooks if name_of(tree) == "gpusched")
+        replicas = await self._replicas(items(own[1]))
         certificates = Certificates(self._session, self._now)
         bundles, expiry = await certificates.examine(webhooks)
         age, seconds, holder = self._lease(lease[1])
@@ -62,7 +59,7 @@ class _Inquiry:
             present=present,
             webhooks=webhooks,
             shipped=tuple(documents(manifests_folder() / "base" / "webhooks.yaml")),
-            strangers=tuple(_strangers(hooks)),
+            strangers=tuple(rewriting(hooks)),
             missing_policies=missing,
             bundles=bundles,
             expiry=expiry,
@@ -77,15 +74,7 @@ class _Inquiry:
         )
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> tuple[int, Tree]:
-        response = await self._session.request("GET", path, query=query or {}, timeout=_SECONDS)
-        return response.status, _tree(response.body) if response.ok else {}
-
-    async def _hooks(self) -> list[Tree]:
-        found: list[Tree] = []
-        for plural, kind in _HOOKS:
-            _, listed = await self._get(f"{_ADMISSION}/{plural}")
-            found += [{**item, "kind": kind} for item in _items(listed)]
-        return found
+        return await get(self._session, path, query)
 
     async def _missing_policies(self) -> tuple[str, ...]:
         shipped = documents(manifests_folder() / "base" / "policy.yaml")
@@ -94,9 +83,9 @@ class _Inquiry:
             plural = {"ValidatingAdmissionPolicy": "validatingadmissionpolicies"}.get(
                 str(tree["kind"]), "validatingadmissionpolicybindings"
             )
-            status, _ = await self._get(f"{_ADMISSION}/{plural}/{_name(tree)}")
+            status, _ = await self._get(f"{ADMISSION}/{plural}/{name_of(tree)}")
             if status == 404:
-                missing.append(_name(tree))
+                missing.append(name_of(tree))
         return tuple(dict.fromkeys(missing))
 
     async def _version(self) -> tuple[int, int] | None:
@@ -116,7 +105,7 @@ class _Inquiry:
         return age, float(seconds) if isinstance(seconds, int) else 15.0, holder if isinstance(holder, str) else ""
 
     async def _replicas(self, pods: list[Tree]) -> tuple[Probe, ...]:
-        return tuple(await asyncio.gather(*(self._replica(_name(pod)) for pod in pods)))
+        return tuple(await asyncio.gather(*(self._replica(name_of(pod)) for pod in pods)))
 
     async def _replica(self, name: str) -> Probe:
         """What a replica says of itself, its cache and its role, through the API server's proxy."""
@@ -129,7 +118,7 @@ class _Inquiry:
 
     async def _schedulers(self) -> tuple[Probe, ...]:
         _, listed = await self._get("/api/v1/namespaces/kube-system/pods", _SCHEDULERS)
-        return tuple(_scheduler(pod) for pod in _items(listed))
+        return tuple(_scheduler(pod) for pod in items(listed))
 
     async def _dry_run(self) -> Probe:
         """Create, without creating it, a pod whose claim nobody can read: gpusched refuses it by name."""
@@ -183,30 +172,4 @@ def _scheduler(pod: Tree) -> Probe:
     ]
     configured = any(word == "--config" or word.startswith("--config=") for word in words)
     problem = "" if configured or not words else "runs without --config, so it calls no extender"
-    return Probe(f"pod/kube-system/{_name(pod)}", problem)
-
-
-def _strangers(hooks: list[Tree]) -> list[str]:
-    return sorted(
-        name
-        for tree in hooks
-        if tree["kind"] == "MutatingWebhookConfiguration" and (name := _name(tree)) != "gpusched"
-        and any(word in name.lower() for word in _GPU_SOFTWARE)
-    )  # fmt: skip
-
-
-def _tree(body: bytes) -> Tree:
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _items(listed: Tree) -> list[Tree]:
-    items = listed.get("items")
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def _name(tree: Tree) -> str:
-    return str(Field(tree).get("metadata").get("name").value or "")
+    return Probe(f"pod/kube-system/{name_of(pod)}", problem)

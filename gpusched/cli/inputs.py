@@ -42,7 +42,8 @@ class Inputs(msgspec.Struct):
 
     `config_broken` says that the configuration has errors; `config` is then what could be read of it. `live` tells that
     `standing` was read from an API server; `namespace` is then the one that the user works in, if any, and `failures`
-    are events about pods that controllers could not create.
+    are events about pods that controllers could not create. `others` are objects of a dump that are no part of its
+    state.
     """
 
     manifests: list[Manifest] = []
@@ -54,6 +55,7 @@ class Inputs(msgspec.Struct):
     live: bool = False
     namespace: str = ""
     failures: list[Manifest] = []
+    others: list[Manifest] = []
     config_faults: list[InputFault] = []
 
 
@@ -81,6 +83,7 @@ def read_inputs(
         objects = _read_objects("--cluster", cluster, stdin, inputs, progress)
         _note_skipped("--cluster", objects, _FILES, inputs)
         inputs.standing = _standing(objects)
+        inputs.others = objects.others
     return inputs
 
 

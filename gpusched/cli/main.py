@@ -27,6 +27,7 @@ INTERRUPTED: Final = 130
 class _Commands(LazyGroup):
     lazy: ClassVar[Mapping[str, tuple[str, str]]] = {
         "certs": ("gpusched.cli.certs:certs", "Show, rotate and issue gpusched's certificates."),
+        "install": ("gpusched.cli.install:install", "Look at a cluster before gpusched is installed on it."),
         "demo": ("gpusched.cli.demo:demo", "Try gpusched on a local control plane with fake GPU nodes."),
         "serve": ("gpusched.cli.serve:serve", "Serve the webhook and the extender."),
         "top": ("gpusched.cli.top:top", "Show all GPUs, their holders and what waits, on one screen."),

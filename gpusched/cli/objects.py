@@ -44,7 +44,7 @@ class Objects(msgspec.Struct):
     """Documents by use, each list in the order of the files.
 
     `workloads` have pod templates. `manifests` are pods and workloads in one order, that of creation. `skipped`
-    counts the kinds that nothing uses.
+    counts the kinds that nothing uses, `others` are these objects.
     """
 
     nodes: list[Manifest] = []
@@ -59,6 +59,7 @@ class Objects(msgspec.Struct):
     scheduler_configs: list[Manifest] = []
     manifests: list[Manifest] = []
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    others: list[Manifest] = []
 
     def skipped_note(self) -> str | None:
         """One line about skipped kinds, such as `skipped: 3 Service, 1 ConfigMap`; None where nothing was."""
@@ -82,6 +83,7 @@ def sort_objects(
         field = _field(document, has_template)
         if field is None:
             objects.skipped[_skipped_as(document)] += 1
+            objects.others.append(document)
             continue
         fault = None if field in _NAMELESS else _identity_fault(document)
         if fault is not None:

@@ -1,9 +1,9 @@
 """Progress of long work on standard error: nothing for the first second, then one line that stays short."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Self, TextIO, TypeVar
+from typing import Final, Self, TextIO
 
 from gpusched.cli.output import write
 from gpusched.cli.style import is_terminal
@@ -11,8 +11,6 @@ from gpusched.cli.style import is_terminal
 _PATIENCE: Final = 1.0
 _TERMINAL_INTERVAL: Final = 0.1
 _LOG_INTERVAL: Final = 5.0
-
-Item = TypeVar("Item")
 
 
 class Progress:
@@ -53,13 +51,6 @@ class Progress:
             self._shown = len(line)
         else:
             self._quiet = not write(line + "\n", self._stream)
-
-    def track(self, items: Iterable[Item], total: int | None = None) -> Iterator[Item]:
-        """The items, counted as they are taken; the line is wiped after the last."""
-        for done, item in enumerate(items):
-            self.update(done, total)
-            yield item
-        self.close()
 
     def close(self) -> None:
         """Wipe the line on a terminal."""

@@ -58,7 +58,7 @@ def report(
     namespaces.take(inputs.manifests, faults)
     found = report_on(chosen_objects(inputs, selector, access.namespace), world, faults)
     inputs.errors.extend(faults)
-    _refused_policies(namespaces, inputs)
+    refused_policies(namespaces, inputs)
     result = ReportResult(found.violations, found.counts, error_views(inputs.errors), found.judged)
     names = list(dict.fromkeys(f"{item.kind.lower()}/{item.name}" for item in found.violations))
     session.show(result, lambda: _table(found, session.style, width=_WIDE if form == "wide" else PAGE), names)
@@ -77,7 +77,7 @@ def _note_proposed(inputs: Inputs) -> None:
         note_absent_namespace(name, inputs.standing, inputs.notes)
 
 
-def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
+def refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
     """A proposed policy that would itself be refused proposes nothing."""
     sources = {manifest.name: manifest.source for manifest in inputs.manifests}
     faults = [

@@ -21,15 +21,16 @@ from gpusched.cli.serving_certificates import issue_serving_certificates
 from gpusched.kube.errors import ConfigurationError
 from gpusched.obs.logging import LEVELS, Log, configure
 from gpusched.policy.model import Config
-from gpusched.serve.certificates_kept import LOOK_SECONDS
+from gpusched.serve.certificates.kept import LOOK_SECONDS
 from gpusched.serve.options import AdminAccess, Options, Role
 from gpusched.serve.service import Service
 
+_FAULT: Final = 1
 _BAD_INPUT: Final = 2
 _UNREACHABLE: Final = 3
 _SWITCH_SECONDS: Final = 0.001
+_PORT: Final = click.IntRange(0, 65_535)
 _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
-_PORT: Final = click.IntRange(0, 65535)
 
 
 @click.command()
@@ -101,7 +102,8 @@ def serve(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Serve the admission webhook and the scheduler extender.
 
-    Exit codes: 0 ended by a signal, 2 bad usage or configuration, 3 no way to reach the cluster.
+    Exit codes: 0 ended by a signal, 1 ended by a fault of gpusched (see its log), 2 bad usage or configuration, 3 no
+    way to reach the cluster.
     """
     config, errors = _load(config_file) if config_file is not None else (Config(), [])
     plain = role == Role.EXTENDER and extender_plain_http
@@ -161,6 +163,9 @@ def _run(options: Options, log: Log) -> int:
     except ConfigurationError as error:
         log.critical("cannot reach the cluster", problem=error.reason)
         return _UNREACHABLE
+    except Exception:
+        log.exception("ended by a fault of gpusched")
+        return _FAULT
     return 0
 
 

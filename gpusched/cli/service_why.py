@@ -10,7 +10,7 @@ from gpusched.admission.admission import Admission
 from gpusched.cli.access import Access, Forbidden, Unavailable
 from gpusched.cli.live import CONTROLLERS, NAMESPACE, SOURCE, ask, context_namespace, in_pod
 from gpusched.kube.session import Session
-from gpusched.serve.view_why import WhyView
+from gpusched.serve.view.why import WhyView
 from gpusched.simulate.explain import Explanation
 from gpusched.simulate.result import PlacementView, PodView, ReasonView, UnschedulableView, admission_view
 from gpusched.simulate.why import Target, Why

@@ -34,6 +34,10 @@ def simulate_table(result: SimulateResult, simulation: Simulation, style: Style,
     for view in refused:
         lines = paragraph("", f"namespace {view.name} refused: {view.admission.message}")
         parts.extend(f"{line}\n" for line in lines)
+    for view in result.namespaces:
+        for warning in view.admission.warnings:
+            lines = paragraph("", f"namespace {view.name} warning: {warning.code}: {warning.message}")
+            parts.extend(f"{line}\n" for line in lines)
     if explain:
         parts.append(explanations(result.pods))
         gpu_nodes = [state for state in simulation.world.cluster.nodes.values() if state.node.pools or state.node.notes]

@@ -11,12 +11,12 @@ import msgspec
 
 from gpusched.cli.access import Unavailable
 from gpusched.core.pod import Pod
-from gpusched.serve.access import EVERYTHING
-from gpusched.serve.view_nodes import NodeView, is_shown, node_view
-from gpusched.serve.view_pods import PodView, pod_view, waiting
-from gpusched.serve.view_refusals import RefusalView
-from gpusched.serve.view_totals import FamilyTotal, sum_up, totals
-from gpusched.serve.view_why import WhyView, why_view
+from gpusched.serve.view.access import EVERYTHING
+from gpusched.serve.view.nodes import NodeView, is_shown, node_view
+from gpusched.serve.view.pods import PodView, pod_view, waiting
+from gpusched.serve.view.refusals import RefusalView
+from gpusched.serve.view.totals import FamilyTotal, sum_up, totals
+from gpusched.serve.view.why import WhyView, why_view
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
@@ -56,6 +56,16 @@ class _Refusals(msgspec.Struct):
 _Answer = TypeVar("_Answer", _Nodes, _Pods, _Refusals)
 
 
+class _StayingHandler(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: it would take the token along to wherever it leads."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+_OPENER: Final = urllib.request.build_opener(_StayingHandler)
+
+
 class Server:
     """The administration port of a running gpusched, such as `http://127.0.0.1:8080`."""
 
@@ -81,7 +91,7 @@ class Server:
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         try:
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme was looked at
-            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - the same
+            with _OPENER.open(request, timeout=_SECONDS) as answer:
                 return msgspec.json.decode(answer.read(), type=of)
         except urllib.error.HTTPError as error:
             with error:

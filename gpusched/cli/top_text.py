@@ -9,8 +9,8 @@ from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
 from gpusched.cli.top_source import TopView
-from gpusched.serve.view_nodes import NodeView, PoolView
-from gpusched.serve.view_pods import PodView
+from gpusched.serve.view.nodes import NodeView, PoolView
+from gpusched.serve.view.pods import PodView
 
 _BAR: Final = 24
 _HELD: Final = "█"

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
 from gpusched.core.fields import Field
 from gpusched.doctor.scene import Probe, Tree
@@ -65,7 +65,7 @@ class Certificates:
         try:
             text = msgspec.json.decode(response.body, type=_Secret).data.get("tls.crt", "")
             return x509.load_pem_x509_certificate(base64.b64decode(text))
-        except (msgspec.DecodeError, binascii.Error, ValueError) as error:
+        except (msgspec.DecodeError, binascii.Error, ValueError, x509.InvalidVersion) as error:
             return f"Secret gpusched-webhook-tls cannot be read: {error}"
 
     def _ending(self, name: str, certificates: Sequence[x509.Certificate]) -> Iterator[Probe]:
@@ -97,7 +97,7 @@ def _authorities(bundle: str) -> list[x509.Certificate] | str:
         return "has no CA bundle"
     try:
         return x509.load_pem_x509_certificates(base64.b64decode(bundle, validate=True))
-    except (binascii.Error, ValueError) as error:
+    except (binascii.Error, ValueError, x509.InvalidVersion) as error:
         return f"the CA bundle is no certificate: {error}"
 
 
@@ -106,7 +106,7 @@ def _issued_by(leaf: x509.Certificate, authority: x509.Certificate) -> bool:
         return True
     try:
         leaf.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
 
@@ -125,4 +125,7 @@ async def _fetched(host: str, port: int) -> x509.Certificate | str:
         found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     finally:
         writer.close()
-    return x509.load_der_x509_certificate(found)
+    try:
+        return x509.load_der_x509_certificate(found)
+    except (ValueError, x509.InvalidVersion) as error:
+        return f"{host}:{port} serves a certificate that cannot be read: {error}"

@@ -26,7 +26,6 @@ __all__ = [
     "Card",
     "canonical_family",
     "device_memory_mib",
-    "family_of_amd_device_id",
     "family_of_compute",
     "family_vendor",
     "find",
@@ -101,13 +100,6 @@ def mig_memory_mib(product: str | None, profile: str) -> int | None:
 def product_of_amd_device_id(device_id: str) -> str | None:
     """The product of a PCI device id such as `74a1` or `0x74a1`; virtual functions end in `-vf`."""
     return AMD_DEVICE_IDS.get(device_id.strip().lower().removeprefix("0x"))
-
-
-def family_of_amd_device_id(device_id: str) -> str | None:
-    """The family of a PCI device id, None when it is not in the table."""
-    product = product_of_amd_device_id(device_id)
-    card = find(product) if product else None
-    return card.family if card else None
 
 
 def products_overlap(first: str, second: str) -> bool:

@@ -6,6 +6,7 @@ shared pool amounts to M // R, hence unclaimed pods always fit beside each other
 amounts to no less: nobody has checked what that pod will use.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final
@@ -122,8 +123,9 @@ def _room(device: _Device, use: PoolUse, slots: int) -> int:
     The R largest amounts of old and new together are, for some j, j new ones and the R - j largest old ones; so each
     such choice bounds the new amount.
     """
-    replicas = device.replicas
     largest = list(_largest_held(device, use))
+    # Beyond what is held and asked all amounts are zero, however many slots a device is said to have.
+    replicas = min(device.replicas, len(largest) + slots)
     largest += [0] * (replicas - len(largest))
     sums = [0, *accumulate(largest)]
     if sums[replicas] > device.usable:
@@ -139,9 +141,6 @@ def _largest_held(device: _Device, use: PoolUse) -> Iterator[int]:
 
 
 def _with_outside_raised(device: _Device, use: PoolUse) -> list[int]:
-    claims = list(use.claims)
-    for claim in use.outside:
-        if claim < device.share:
-            claims.remove(claim)
-            claims.append(device.share)
-    return claims
+    inside = Counter(use.claims)
+    inside.subtract(use.outside)
+    return [*inside.elements(), *(max(claim, device.share) for claim in use.outside)]

@@ -1,10 +1,14 @@
 """A node: what kube-scheduler reads from it, and the GPU pools the dialects found on it."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from gpusched.core.pool import Pool
+
+#: Taints of nodes whose kubelet does not report as ready, or not at all.
+_UNREADY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
@@ -30,6 +34,16 @@ class NodeObject(msgspec.Struct, frozen=True, gc=False):
     unschedulable: bool = False
     allocatable: Mapping[str, int] = {}
     capacity: Mapping[str, int] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether no taint says that the kubelet does not report as ready."""
+        return not any(taint.key in _UNREADY for taint in self.taints)
+
+    @property
+    def in_service(self) -> bool:
+        """Whether the node is ready and not cordoned."""
+        return self.ready and not self.unschedulable
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):

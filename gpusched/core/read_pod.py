@@ -123,15 +123,13 @@ def _init_kind(field: Field) -> ContainerKind:
 
 def _container(field: Field, kind: ContainerKind, index: int, host_network: bool) -> Container:
     resources = field.get("resources")
-    env = field.get("env")
     return Container(
         name=field.get("name").text(),
         kind=kind,
         index=index,
         requests=resources.get("requests").quantities(),
         limits=resources.get("limits").quantities(),
-        env=tuple(_variable(item) for item in env.items()),
-        has_env=isinstance(env.value, list),
+        env=tuple(_variable(item) for item in field.get("env").items()),
         host_ports=() if kind is ContainerKind.INIT else _host_ports(field.get("ports"), host_network),
     )
 

@@ -8,7 +8,7 @@ from gpusched.doctor.webhook_drift import drift
 
 #: Since this version matchConditions of webhooks are always on (kubernetes/enhancements 3716), without which every pod
 #: would wait for gpusched.
-_OLDEST = (1, 30)
+OLDEST = (1, 30)
 _APPLY = "kubectl apply -k manifests/base"
 _LOGS = "kubectl logs -n gpusched-system -l app.kubernetes.io/name=gpusched --tail=50"
 
@@ -82,14 +82,14 @@ def scheduler(scene: Scene) -> Iterator[Sight]:
 def version(scene: Scene) -> Iterator[Sight]:
     """An API server that is too old."""
     found = scene.installation
-    if found is not None and found.version is not None and found.version < _OLDEST:
+    if found is not None and found.version is not None and found.version < OLDEST:
         major, minor = found.version
         yield Sight("kube-apiserver", f"version {major}.{minor}; 1.30 is the oldest", "upgrade the control plane")
 
 
 def strangers(scene: Scene) -> Iterator[Sight]:
     """Other webhooks that change GPU pods, or might."""
-    found = _present(scene)
+    found = scene.installation
     for name in found.strangers if found is not None else ():
         yield Sight(
             f"mutatingwebhookconfiguration/{name}", "changes pods of GPU software too",

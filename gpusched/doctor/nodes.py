@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from gpusched.core.codes import Reason
+from gpusched.core.names import FACTS_ANNOTATION, PREFIX
 from gpusched.core.node import Taint
 from gpusched.core.pod import Toleration
 from gpusched.core.pool import Pool
+from gpusched.dialects.inventory import NONE_OFFERED
 from gpusched.doctor.check import Sight
 from gpusched.doctor.scene import Scene
 from gpusched.native.taints import tolerates
 from gpusched.state.node_state import NodeState
 
 _SYSTEM_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-#: Taints of nodes whose kubelet does not report as ready, or not at all.
-_UNREADY = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
 def without_allocatable(scene: Scene) -> Iterator[Sight]:
@@ -27,7 +27,7 @@ def without_allocatable(scene: Scene) -> Iterator[Sight]:
             for name, amount in sorted(node.object.capacity.items())
             if amount and scene.world.cluster.resources.vendor(name) is not None
         ]
-        if lost or any("no GPU resource is allocatable" in note for note in node.notes):
+        if lost or NONE_OFFERED in node.notes:
             seen = f"capacity {', '.join(lost)}, allocatable 0" if lost else "GPU labels, but no GPU in allocatable"
             yield Sight(
                 f"node/{node.name}", seen,
@@ -70,7 +70,7 @@ def disagreements(scene: Scene) -> Iterator[Sight]:
     for state in _states(scene):
         notes = (*state.node.notes, *(note for pool in state.node.pools if pool.blocked is None for note in pool.notes))
         for note in dict.fromkeys(notes):
-            if "no GPU resource is allocatable" not in note and not note.startswith("gpusched.io/facts"):
+            if note != NONE_OFFERED and not note.startswith(FACTS_ANNOTATION):
                 yield Sight(
                     f"node/{state.node.name}", note,
                     f"gpusched nodes --provenance -l kubernetes.io/hostname={state.node.name}"
@@ -187,10 +187,9 @@ def out_of_service(scene: Scene) -> Iterator[Sight]:
     for state in _states(scene):
         seen = state.node.object
         slots = sum(pool.slots for pool in state.node.pools)
-        unready = [taint.key for taint in seen.taints if taint.key in _UNREADY]
         if slots and seen.unschedulable:
             yield Sight(f"node/{seen.name}", f"cordoned, with {slots} GPU slots", f"kubectl uncordon {seen.name}")
-        elif slots and unready:
+        elif slots and not seen.ready:
             yield Sight(f"node/{seen.name}", f"not ready, with {slots} GPU slots", f"kubectl describe node {seen.name}")
 
 
@@ -198,13 +197,13 @@ def unread_facts(scene: Scene) -> Iterator[Sight]:
     """What an administrator wrote on a node and nobody can read."""
     for state in _states(scene):
         for note in state.node.notes:
-            if note.startswith("gpusched.io/facts"):
+            if note.startswith(FACTS_ANNOTATION):
                 yield Sight(
                     f"node/{state.node.name}", note,
                     f'kubectl annotate node {state.node.name} --overwrite gpusched.io/facts="replicas=4"',
                 )  # fmt: skip
         for key in sorted(state.node.object.annotations):
-            if key.startswith("gpusched.io/") and key != "gpusched.io/facts":
+            if key.startswith(PREFIX) and key != FACTS_ANNOTATION:
                 yield Sight(
                     f"node/{state.node.name}", f"{key} is no known key of Nodes",
                     f"kubectl annotate node {state.node.name} {key}-",

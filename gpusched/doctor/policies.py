@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpusched.core.demand import mentions_gpu
-from gpusched.core.resources import GpuResources
+from gpusched.core.pod import Pod
 from gpusched.doctor.check import Sight
 from gpusched.doctor.scene import Scene
 from gpusched.policy.resolution import Resolution
@@ -143,18 +143,16 @@ def exceeded_quotas(scene: Scene) -> Iterator[Sight]:
 def exemptions(scene: Scene) -> Iterator[Sight]:
     """Namespaces of GPU stacks that are not exempt: their pods go round the scheduler and must not be judged."""
     cluster = scene.world.cluster
-    resources: GpuResources = cluster.resources
-    for name in sorted({pod.namespace for pod, _ in scene.pods}):
+    by_namespace: dict[str, list[Pod]] = {}
+    for pod, _ in scene.pods:
+        by_namespace.setdefault(pod.namespace, []).append(pod)
+    for name, pods in sorted(by_namespace.items()):
         if cluster.resolution(name, {}).exempt or cluster.namespace(name).labels.get("gpusched.io/exempt") == "true":
             continue
-        stack = sorted(
-            pod.name
-            for pod, _ in scene.pods
-            if pod.namespace == name and pod.name.startswith(_STACK) and not pod.terminal
-        )
-        asking = [pod.name for pod, _ in scene.pods if pod.namespace == name and mentions_gpu(pod, resources)]
+        stack = sorted(pod.name for pod in pods if pod.name.startswith(_STACK) and not pod.terminal)
         if stack:
-            also = f"; {len(asking)} pods there ask for GPUs" if asking else ""
+            asking = sum(mentions_gpu(pod, cluster.resources) for pod in pods)
+            also = f"; {asking} pods there ask for GPUs" if asking else ""
             yield Sight(
                 f"namespace/{name}", f"runs {stack[0]} of the GPU stack and is not exempt{also}",
                 f"kubectl label namespace {name} gpusched.io/exempt=true  # and add it to exemptNamespaces",

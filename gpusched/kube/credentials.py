@@ -24,9 +24,9 @@ async def load_configuration(kubeconfig: str | None, context: str | None, *, in_
     with _listening() as complaints:
         try:
             if in_cluster:
-                config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+                config.load_incluster_config(client_configuration=configuration)
             else:
-                await config.load_kube_config(  # type: ignore[no-untyped-call]
+                await config.load_kube_config(
                     config_file=_found(kubeconfig or os.environ.get("KUBECONFIG") or _USUAL, context),
                     context=context,
                     client_configuration=configuration,
@@ -80,7 +80,7 @@ def context_namespace(kubeconfig: str | None, context: str | None) -> str:
     if not _any_file(paths):
         return ""
     try:
-        contexts, current = config.list_kube_config_contexts(paths)  # type: ignore[no-untyped-call]
+        contexts, current = config.list_kube_config_contexts(paths)
         named = {item["name"]: item["context"] for item in contexts}
         return str(named[context or current["name"]].get("namespace") or "")
     except Exception:  # noqa: BLE001 - a kubeconfig is user input and the library checks little of it
@@ -105,7 +105,7 @@ def _found(paths: str, context: str | None) -> str:
 def _contexts(paths: str) -> set[str]:
     """Names of the contexts; none where the file cannot be read, which loading it reports."""
     try:
-        contexts, _ = config.list_kube_config_contexts(paths)  # type: ignore[no-untyped-call]
+        contexts, _ = config.list_kube_config_contexts(paths)
         return {str(item["name"]) for item in contexts}
     except Exception:  # noqa: BLE001 - a kubeconfig is user input and the library checks little of it
         return set()

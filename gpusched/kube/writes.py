@@ -80,7 +80,7 @@ async def bind(
     return outcome
 
 
-async def get_pod(session: Session, namespace: str, name: str, *, timeout: float = _SECONDS) -> tuple[int, object]:  # noqa: ASYNC109
+async def get_pod(session: Session, namespace: str, name: str, *, timeout: float = _SECONDS) -> tuple[int, object]:  # noqa: ASYNC109 - the session's
     """The HTTP status and the pod as it is now (without a resourceVersion the read is a quorum read), None unless 200.
 
     Raises Unreachable; a body that is no JSON counts as status 500.
@@ -97,11 +97,6 @@ async def get_pod(session: Session, namespace: str, name: str, *, timeout: float
 async def patch_node_labels(session: Session, name: str, labels: Mapping[str, str | None]) -> Outcome:
     """Set labels of a node and remove those given as None."""
     return await _patch_metadata(session, f"/api/v1/nodes/{name}", {"labels": dict(labels)})
-
-
-async def patch_node_annotation(session: Session, name: str, key: str, value: str | None) -> Outcome:
-    """Set an annotation of a node, or remove it with None."""
-    return await _patch_metadata(session, f"/api/v1/nodes/{name}", {"annotations": {key: value}})
 
 
 async def patch_pod_annotations(

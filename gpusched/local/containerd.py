@@ -148,9 +148,7 @@ class Containerd:
 
     def _ask(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = [_program("ctr"), "--address", str(self.socket), "--connect-timeout", "2s", *words]
-        return subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, timeout=_ASK_SECONDS, check=False
-        )
+        return subprocess.run(command, capture_output=True, text=True, timeout=_ASK_SECONDS, check=False)
 
     def _configuration(self) -> str:
         # Without the plugin "opt" it makes no folder in /opt, without AppArmor it loads no profile into the kernel. The

@@ -36,7 +36,7 @@ class Guard:
         try:
             # -I: the program must not depend on the working folder or on PYTHONPATH; -S: it starts twice as fast.
             command = [sys.executable, "-I", "-S", str(_REAPER), str(self.folder)]
-            self._reaper = subprocess.Popen(  # noqa: S603
+            self._reaper = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0
             )
         except BaseException:
@@ -67,7 +67,7 @@ class Guard:
         if self._reaper is None:
             raise RuntimeError("the guard is not entered")
         with log.open("ab") as output:
-            process = subprocess.Popen(  # noqa: S603
+            process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

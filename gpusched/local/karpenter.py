@@ -74,7 +74,7 @@ class Karpenter:
         self._metrics_port, self._probe_port = free_ports(2)
 
     def __enter__(self) -> Self:
-        printed = subprocess.run([str(self._programs[DEFINITIONS])], capture_output=True, check=True)  # noqa: S603 - built by us
+        printed = subprocess.run([str(self._programs[DEFINITIONS])], capture_output=True, check=True)
         definitions = [tree for tree in yaml.safe_load_all(printed.stdout) if tree]
         self._plane.apply(definitions)
         for definition in definitions:

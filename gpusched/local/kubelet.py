@@ -151,9 +151,7 @@ class Kubelet:
         """
         command = [str(self._programs["pod-resources"]), "--socket", str(self._podresources)]
         try:
-            answer = subprocess.run(  # noqa: S603
-                command, capture_output=True, text=True, timeout=_ASK_SECONDS, check=True
-            )
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=_ASK_SECONDS, check=True)
         except subprocess.CalledProcessError as error:
             raise LocalError(f"podresources of {self.name}: {error.stderr.strip()}") from error
         pods = [pod for pod in json.loads(answer.stdout).get("podResources", ()) if pod["namespace"] == namespace]

@@ -39,9 +39,7 @@ def missing(control_groups: tuple[Path, ...] = _CONTROL_GROUPS) -> str | None:
     # The first mount of every start: containers and hardened kernels refuse it or the namespace.
     command = [*isolation(os.geteuid()).words, "mount", "-t", "tmpfs", "tmpfs", "/var/lib"]
     try:
-        answer = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         return f"a kubelet needs mounts of its own: {error}"
     return None if answer.returncode == 0 else f"a kubelet needs mounts of its own: {answer.stderr.strip()}"

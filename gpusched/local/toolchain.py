@@ -81,7 +81,7 @@ def version_of(program: Path) -> tuple[int, int] | None:
     environment = {**os.environ, "GOTOOLCHAIN": "local"}
     command = [str(program), "env", "GOVERSION"]
     try:
-        answer = subprocess.run(  # noqa: S603
+        answer = subprocess.run(
             command, capture_output=True, text=True, timeout=_ASK_SECONDS, env=environment, check=True
         )
     except (OSError, subprocess.SubprocessError):

@@ -37,11 +37,6 @@ def ports_reason(wanted: tuple[HostPort, ...], taken: Mapping[tuple[str, int], l
     return None
 
 
-def taken_ports(wanted: tuple[HostPort, ...], taken: Mapping[tuple[str, int], list[str]]) -> list[str]:
-    """The wanted ports that are taken, as `8080/TCP`, in the pod's order, for explanations."""
-    return [f"{port[2]}/{port[0]}" for port in wanted if _conflicts(port, taken)]
-
-
 def _conflicts(wanted: HostPort, taken: Mapping[tuple[str, int], list[str]]) -> bool:
     protocol, ip, port = wanted
     holders = taken.get((protocol, port))

@@ -12,7 +12,6 @@ import msgspec
 
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.pool import Pool
-from gpusched.simulate.result import UNREADY
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 
@@ -135,7 +134,7 @@ def _lines_of(state: NodeState) -> _Lines:
             "gpusched_pool_slots_used": use.used,
             "gpusched_pool_memory_bytes": _memory(pool),
             "gpusched_pool_memory_claimed_bytes": sum(use.claims) * _MIB,
-            "gpusched_pool_available": int(pool.blocked is None and _is_open(state)),
+            "gpusched_pool_available": int(pool.blocked is None and state.node.object.in_service),
         }
         labels = {
             "node": state.node.name,
@@ -154,11 +153,6 @@ def _lines_of(state: NodeState) -> _Lines:
                 slots[key] += count
                 claims[key] += count * (holder.claim_mib or 0)
     return _Lines(state, state.version, tuple("".join(own).encode() for own in lines.values()), slots, claims)
-
-
-def _is_open(state: NodeState) -> bool:
-    seen = state.node.object
-    return not seen.unschedulable and not any(taint.key in UNREADY for taint in seen.taints)
 
 
 def _memory(pool: Pool) -> int | None:

@@ -24,7 +24,7 @@ class Metrics:
 
     def __init__(self) -> None:
         # A second series for each counter, which says when it was made and which nobody asks for.
-        disable_created_metrics()  # type: ignore[no-untyped-call]
+        disable_created_metrics()
         self.registry = registry = CollectorRegistry()
         self.requests = Counter(
             "gpusched_requests", "HTTP requests by endpoint and status.", ["endpoint", "code"], registry=registry

@@ -99,13 +99,16 @@ export function sharing(pool) {
   return pool.replicas > 1 ? `${pool.sharing} ×${pool.replicas}` : pool.sharing;
 }
 
+// A pod that was bound round the scheduler may name any number of slots, and a page has no use for thousands.
+const MOST_CELLS = 1024;
+
 // One entry a slot, in the order of the holders: who holds it and which part of its memory is claimed.
 export function cells(pool) {
   const found = [];
   for (const holder of pool.holders) {
     const part = holder.claim_mib && pool.slot_memory_mib ? holder.claim_mib / pool.slot_memory_mib : null;
-    for (let slot = 0; slot < holder.slots; slot += 1) found.push({ holder, part });
+    for (let slot = 0; slot < holder.slots && found.length < MOST_CELLS; slot += 1) found.push({ holder, part });
   }
-  while (found.length < pool.slots) found.push(null);
+  while (found.length < Math.min(pool.slots, MOST_CELLS)) found.push(null);
   return found;
 }

@@ -53,8 +53,12 @@ class Shape:
 
 def shape_of(request: Request, cluster: Cluster) -> Shape:
     """What was kept for requests like this one."""
-    # The shape holds the resolution, so that no other can come to have its identity.
-    key = (id(request.resolution), request.time_slicing_single, _encode(request.demand))
+    try:
+        # The shape holds the resolution, so that no other can come to have its identity.
+        key = (id(request.resolution), request.time_slicing_single, _encode(request.demand))
+    except OverflowError:
+        # A number of slots beyond 64 bits: containers that each ask for as many as Kubernetes can count.
+        return Shape(request.resolution)
     shape = cluster.shapes.get(key)
     if not isinstance(shape, Shape):
         if len(cluster.shapes) >= _SHAPES:

@@ -6,11 +6,13 @@ from typing import Final
 from gpusched.core.fault import Fault
 from gpusched.core.names import PREFIX
 from gpusched.policy.keys import CLAIM, FACTS, KEYS, read_policy
-from gpusched.policy.malformed import Malformed
+from gpusched.policy.malformed import Malformed, oversized
 from gpusched.policy.memory_text import parse_amount
 from gpusched.policy.model import Parsed
 from gpusched.policy.nearest import nearest
 
+#: Unknown keys that are reported; an object may carry thousands, and each is compared with those that are known.
+_MOST_UNKNOWN: Final = 20
 NAMESPACE_KEYS: Final = tuple(KEYS)
 POD_KEYS: Final = (*(name for name, key in KEYS.items() if key.on_pods), CLAIM)
 
@@ -43,18 +45,18 @@ def annotation_path(name: str) -> str:
 
 
 def _claim(path: str, text: str) -> tuple[int | None, Fault | None]:
-    amount = parse_amount(text)
+    amount = oversized(text) or parse_amount(text)
     return (None, Fault(path, amount.sentence)) if isinstance(amount, Malformed) else (amount, None)
 
 
 def _sort(
     annotations: Mapping[str, str], known: tuple[str, ...], explain: Callable[[str], str]
 ) -> tuple[dict[str, tuple[str, str]], tuple[Fault, ...]]:
-    """Our annotations by name with path and text, and the faults of unknown names, sorted."""
+    """Our annotations by name with path and text, and the faults of the first unknown names, sorted."""
     ours = sorted((key.removeprefix(PREFIX), text) for key, text in annotations.items() if key.startswith(PREFIX))
     texts = {name: (annotation_path(name), text) for name, text in ours if name in known}
-    unknown = tuple(Fault(annotation_path(name), explain(name)) for name, _ in ours if name not in known)
-    return texts, unknown
+    unknown = [name for name, _ in ours if name not in known][:_MOST_UNKNOWN]
+    return texts, tuple(Fault(annotation_path(name), explain(name)) for name in unknown)
 
 
 def _unknown_on_namespace(name: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from gpusched.core.fault import Fault
 from gpusched.core.selector import Requirement
-from gpusched.policy.malformed import Malformed
+from gpusched.policy.malformed import Malformed, oversized
 from gpusched.policy.memory_text import parse_maximum, parse_minimum, parse_total
 from gpusched.policy.mode_text import parse_modes
 from gpusched.policy.model import Policy
@@ -73,7 +73,7 @@ def read_policy(texts: Mapping[str, tuple[str, str]]) -> tuple[Policy, tuple[Fau
     values: dict[str, object] = {}
     faults: list[Fault] = []
     for name, (path, text) in sorted(texts.items()):
-        value = KEYS[name].parse(text)
+        value = oversized(text) or KEYS[name].parse(text)
         if isinstance(value, Malformed):
             faults.append(Fault(path, value.sentence))
         else:

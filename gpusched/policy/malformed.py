@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -9,6 +10,11 @@ from gpusched.policy.nearest import nearest
 
 #: Longer values are cut in messages: a warning of the API server has 256 characters in all.
 _LONGEST_QUOTE = 48
+#: Entries of one list, and values of one requirement. Users write them, an annotation may have 256 KiB, and products
+#: are compared with each other.
+MOST_ENTRIES: Final = 64
+#: Characters of one value, which leaves room for that many entries.
+_LONGEST_VALUE: Final = 8_192
 _OTHER_SEPARATOR = re.compile(r"[;|\n]")
 
 
@@ -44,9 +50,23 @@ def one_of(text: str, kind: str, choices: Iterable[str]) -> str | Malformed:
     return word if word in known else not_one_of(text, kind, known)
 
 
+def oversized(text: str) -> Malformed | None:
+    """The sentence for a value that is not worth reading: parsing takes time in which nobody else is answered."""
+    if len(text) <= _LONGEST_VALUE:
+        return None
+    return Malformed(f"{quoted(text)} has {len(text)} characters; write {_LONGEST_VALUE} at most")
+
+
+def too_many(text: str, number: int, what: str) -> Malformed:
+    """The sentence for a list that is longer than anybody needs."""
+    return Malformed(f"{quoted(text)} has {number} {what}; write {MOST_ENTRIES} at most")
+
+
 def entries(text: str, kind: str, example: str) -> tuple[str, ...] | Malformed:
-    """The comma-separated entries of a list, stripped; an empty list or a blank entry is malformed."""
+    """The comma-separated entries of a list, stripped; an empty or too long list or a blank entry is malformed."""
     parts = tuple(part.strip() for part in text.split(","))
+    if len(parts) > MOST_ENTRIES:
+        return too_many(text, len(parts), "entries")
     if _OTHER_SEPARATOR.search(text.strip()):
         right = ", ".join(part.strip(" ,\n-") for part in _OTHER_SEPARATOR.split(text) if part.strip(" ,\n-"))
         return Malformed(f"{quoted(text)} is not separated by commas; write {right or example}")

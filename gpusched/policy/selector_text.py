@@ -8,7 +8,7 @@ from typing import Final
 
 from gpusched.core.selector import Operator, Requirement
 from gpusched.policy.label_syntax import check_key, check_value
-from gpusched.policy.malformed import Malformed, quoted
+from gpusched.policy.malformed import MOST_ENTRIES, Malformed, quoted, too_many
 
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)\s*")
 _SYMBOLS: Final = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
@@ -27,11 +27,14 @@ def parse_selector(text: str) -> tuple[Requirement, ...] | str:
 
     Values are sorted and without repeats.
     """
-    tokens = _TOKEN.findall(text)
+    tokens = _TOKEN.findall(text.strip())
     if not tokens:
         return f"{quoted(text)} selects nothing; write {_FORMS}"
+    parts = _split(tokens)
+    if len(parts) > MOST_ENTRIES:
+        return too_many(text, len(parts), "requirements").sentence
     requirements: list[Requirement] = []
-    for part in _split(tokens):
+    for part in parts:
         requirement = _requirement(part)
         if isinstance(requirement, Malformed):
             return requirement.sentence
@@ -76,6 +79,8 @@ def _requirement(tokens: list[str]) -> Requirement | Malformed:
     values = _set(rest[1:]) if rest[0] in {"in", "notin"} else _exact(rest[1:])
     if values is None:
         return _unreadable(shown)
+    if len(values) > MOST_ENTRIES:
+        return too_many(shown, len(values), "values")
     for value in values:
         bad_value = check_value(value)
         if bad_value is not None:

@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 from gpusched.obs.inventory import Inventory
 from gpusched.obs.metrics import CONTENT_TYPE, Metrics
 from gpusched.serve.pieces import work_off
-from gpusched.serve.view_app import Endpoints
+from gpusched.serve.view.endpoints import Endpoints
 from webhook.edge import bare_application
 
 

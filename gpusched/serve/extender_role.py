@@ -11,7 +11,6 @@ from gpusched.kube.session import Session
 from gpusched.obs.decisions import DecisionLog
 from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
-from gpusched.serve.announcer import Announcer
 from gpusched.serve.api import ServiceApi
 from gpusched.serve.binding import Binder, BindTimes
 from gpusched.serve.extender_answers import extender_answers
@@ -23,9 +22,10 @@ from gpusched.serve.labeller import Labeller
 from gpusched.serve.leadership import Duty, Leadership
 from gpusched.serve.options import LEASE, Options
 from gpusched.serve.overtaken import Overtaken
-from gpusched.serve.pending import Pending
 from gpusched.serve.predecessor import SETTLED_ANNOTATION, Predecessor, carried_out_within, settled_after
-from gpusched.serve.told import Told
+from gpusched.serve.telling.announcer import Announcer
+from gpusched.serve.telling.pending import Pending
+from gpusched.serve.telling.told import Told
 from gpusched.serve.wake import Waker
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import Kind

@@ -43,6 +43,8 @@ class Gates:
         #: Keys of the gated pods, with the time at which they were first seen.
         self._since: dict[str, float] = {}
         self._pause = _PAUSE
+        #: Seconds that the last walk took, without the answers of the API server.
+        self._walked = 0.0
 
     def touch(self) -> None:
         """Something changed."""
@@ -51,14 +53,12 @@ class Gates:
     async def run(self) -> None:
         """Lift until cancelled."""
         while True:
-            began = self._clock()
             await self.work()
-            # A long line takes long to walk; the rest of the service gets most of the time all the same.
-            spent = self._clock() - began
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pause):
                     await self._changed.wait()
-            await asyncio.sleep(max(_GATHER, _REST * spent))
+            # A long line takes long to walk; the rest of the service gets most of the time all the same.
+            await asyncio.sleep(max(_GATHER, _REST * self._walked))
 
     async def work(self) -> None:
         """Lift the gates that may go now, in order, as long as nothing fails that an earlier pod waits for."""
@@ -68,9 +68,12 @@ class Gates:
         self._since = {record.key: self._since.get(record.key, now) for record in self._cluster.gated()}
         young = {key for key, since in self._since.items() if now - since < _SETTLED}
         self._pause = _SETTLED if young else _PAUSE
+        self._walked = 0.0
         if not self._since:
             return
-        for key in liftable(self._cluster, young):
+        keys = liftable(self._cluster, young)
+        self._walked = self._clock() - now
+        for key in keys:
             record = self._cluster.pods.get(key)
             if record is None or key in self._not_before:
                 continue

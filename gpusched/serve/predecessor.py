@@ -22,6 +22,7 @@ could exclude them. The kubelet refuses a pod whose whole slots are not there.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -79,6 +80,9 @@ def _seconds(former: Former) -> float:
     annotations = former.lease.metadata.get("annotations")
     text = annotations.get(SETTLED_ANNOTATION) if isinstance(annotations, dict) else None
     try:
-        return float(text or "")
+        seconds = float(text or "")
     except ValueError:
-        return (former.lease.spec.lease_duration_seconds or 0) + _SERVER_LIMIT
+        seconds = math.nan
+    if 0 <= seconds < math.inf:
+        return seconds
+    return (former.lease.spec.lease_duration_seconds or 0) + _SERVER_LIMIT

@@ -22,8 +22,8 @@ from gpusched.policy.model import Config
 from gpusched.serve import admin_app, extender_app
 from gpusched.serve.admin_app import Readiness
 from gpusched.serve.api import ServiceApi
-from gpusched.serve.certificates_files import FollowedFiles, certificate_files
-from gpusched.serve.certificates_kept import KeptCertificates
+from gpusched.serve.certificates.files import FollowedFiles, certificate_files
+from gpusched.serve.certificates.kept import KeptCertificates
 from gpusched.serve.config_file import ConfigFile, Loader
 from gpusched.serve.extender_role import ExtenderRole, Surroundings
 from gpusched.serve.feed import Feed
@@ -32,7 +32,7 @@ from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.options import LOOPBACK, Options
 from gpusched.serve.server import Listener, Servers, open_socket
 from gpusched.serve.tls import LiveContext
-from gpusched.serve.view_role import view_endpoints
+from gpusched.serve.view.role import view_endpoints
 from gpusched.serve.wake import Waker
 from gpusched.state.events import Kind
 from gpusched.wire.decision import Observer
@@ -149,7 +149,7 @@ class Service:
             lambda: self._closed(following) or kept.closed(),
             lambda: [*self._details(following, extender), *kept.lines()],
         )
-        endpoints = view_endpoints(around, readiness, self.cluster)
+        endpoints = view_endpoints(around, readiness, self.cluster, self._failed)
         apps = {"admin": admin_app.create_app(readiness, metrics, Inventory(self.cluster), endpoints)}
         if options.webhook:
             apps["webhook"] = self._webhook(self._edge(readiness, lambda: self._closed(following)))

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from gpusched.admission.admission import Admission
-from gpusched.admission.judge_namespace import Written, judge_namespace
+from gpusched.admission.judge_namespace import Written
+from gpusched.admission.standing_pods import judge_namespace_with_pods
 from gpusched.core.codes import Code, Finding
 from gpusched.core.fault import Fault
 from gpusched.simulate.manifest import InputFault, Manifest, located
@@ -37,7 +38,8 @@ class Namespaces:
         seen = read_namespace(manifest.tree, found)
         standing = self._world.cluster.namespace_object(seen.name)
         before = Written(standing.annotations, standing.labels) if standing else None
-        admission = judge_namespace(Written(seen.annotations, seen.labels), before)
+        written = Written(seen.annotations, seen.labels)
+        admission = judge_namespace_with_pods(seen.name, written, before, self._world.cluster)
         self.views.append(NamespaceView(name=seen.name, admission=admission_view(admission)))
         if admission.allowed:
             self._world.cluster.apply(Upsert(seen))

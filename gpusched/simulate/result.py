@@ -1,7 +1,6 @@
 """The results of offline commands, in the shape and order of their JSON output."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 import msgspec
 
@@ -9,9 +8,6 @@ from gpusched.admission.admission import Admission
 from gpusched.core.codes import Finding
 from gpusched.core.pool import Pool
 from gpusched.state.node_state import NodeState
-
-#: Taints that the node controller puts on nodes whose kubelet does not report as ready, or not at all.
-UNREADY: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
 class FindingView(msgspec.Struct, frozen=True):
@@ -178,8 +174,7 @@ def node_views(nodes: Iterable[NodeState]) -> tuple[NodeView, ...]:
 def node_notes(state: NodeState) -> tuple[str, ...]:
     """What is to be said about the node as a whole, first of all that its slots take nobody now."""
     seen = state.node.object
-    unready = any(taint.key in UNREADY for taint in seen.taints)
-    return (*(["cordoned"] if seen.unschedulable else []), *(["not ready"] if unready else []), *state.node.notes)
+    return (*(["cordoned"] if seen.unschedulable else []), *([] if seen.ready else ["not ready"]), *state.node.notes)
 
 
 def _node_view(state: NodeState) -> NodeView:

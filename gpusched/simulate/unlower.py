@@ -85,7 +85,7 @@ def _own_part(term: Mapping[str, object], lowered: set[Requirement]) -> dict[str
 
 def _requirement(item: Mapping[str, object]) -> Requirement | None:
     operator, values = item.get("operator"), item.get("values")
-    if operator not in set(Operator):
+    if not isinstance(operator, str) or operator not in set(Operator):
         return None
     texts = tuple(sorted(str(value) for value in values)) if isinstance(values, list) else ()
-    return Requirement(str(item.get("key")), Operator(str(operator)), texts)
+    return Requirement(str(item.get("key")), Operator(operator), texts)

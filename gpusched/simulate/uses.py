@@ -6,7 +6,7 @@ import msgspec
 
 from gpusched.core.usage import QuotaUse
 from gpusched.placement.allowance import has_quota
-from gpusched.placement.quota import position
+from gpusched.placement.quota import places
 from gpusched.policy.resolution import Resolution
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
@@ -98,9 +98,7 @@ def _memory(name: str, resolution: Resolution, use: QuotaUse, *, enforced: bool)
 def gated_pods(cluster: Cluster) -> list[GatedPod]:
     """The lines of all namespaces, in the order in which the gates go."""
     found = []
-    for record in cluster.gated():
-        place = position(record.key, cluster)
-        if place is not None:
-            slots = dict(sorted(record.demand.slots.items()))
-            found.append(GatedPod(record.pod.namespace, record.pod.name, place.place, slots, record.demand.claim_mib))
+    for record, place in places(cluster):
+        slots = dict(sorted(record.demand.slots.items()))
+        found.append(GatedPod(record.pod.namespace, record.pod.name, place.place, slots, record.demand.claim_mib))
     return sorted(found, key=lambda pod: pod.namespace)

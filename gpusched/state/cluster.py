@@ -28,6 +28,8 @@ from gpusched.state.pods import PodBooks, PodRecord, line_order
 
 #: Resolutions kept in memory; beyond this the memory starts anew, since they come from users.
 _MEMO_LIMIT: Final = 50_000
+#: Characters of a pod's own annotations above which its resolution is not worth its place there.
+_LONGEST_MEMO_KEY: Final = 2_048
 
 
 class NamespaceState:
@@ -166,7 +168,8 @@ class Cluster:
                 parse_pod(dict(own)),
                 present_products=products,
             )
-            self._resolutions[memo_key] = found
+            if sum(len(key) + len(text) for key, text in own) <= _LONGEST_MEMO_KEY:
+                self._resolutions[memo_key] = found
         return found
 
     @property

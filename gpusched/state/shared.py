@@ -8,6 +8,8 @@ from gpusched.core.pod import Pod
 
 #: Values kept; beyond this the memory starts anew, since they come from users and some change all the time.
 _MOST: Final = 50_000
+#: Bytes of a value above which it is not kept: hardly two pods have an annotation of a thousand characters in common.
+_LARGEST: Final = 4_096
 
 _Value = TypeVar("_Value")
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -27,6 +29,8 @@ class SharedValues:
             key = (type(value), _encode(value))
         except OverflowError:
             # An integer beyond 64 bits, which only a file can hold.
+            return value
+        if len(key[1]) > _LARGEST:
             return value
         return cast("_Value", self._kept.setdefault(key, value))
 

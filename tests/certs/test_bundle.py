@@ -1,8 +1,11 @@
 """Bundles: what is read of them, and what is no bundle."""
 
+import base64
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from certs.bundle import Facts, belongs, join_bundle, read_facts, split_bundle, verifies
 from certs.issue import issue_ca, issue_leaf
@@ -86,3 +89,14 @@ def test_an_authority_that_has_ended_verifies_nothing():
 def test_a_key_belongs_to_its_certificate():
     assert belongs(LEAF.certificate, LEAF.key)
     assert not belongs(LEAF.certificate, ONE.key)
+
+
+def test_a_certificate_of_no_version_is_refused():
+    """Which the library tells by an error of its own that is no ValueError."""
+    binary = x509.load_pem_x509_certificate(ONE.certificate).public_bytes(Encoding.DER)
+    text = base64.encodebytes(binary.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x07", 1))
+    odd = b"-----BEGIN CERTIFICATE-----\n" + text + b"-----END CERTIFICATE-----\n"
+
+    for read in (split_bundle, read_facts, lambda odd: verifies(odd, (ONE.certificate,), NOW)):
+        with pytest.raises(ValueError, match="no version"):
+            read(odd)

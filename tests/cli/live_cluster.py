@@ -10,7 +10,7 @@ from certs.profile import Profile
 from gpusched.kube.session import Session
 from tests.fakes.apiserver import ApiServer
 from tests.kube.answering import kubeconfig
-from tests.serve.keyrings import Replica, registered_cluster
+from tests.serve.certificates.scene import Replica, registered_cluster
 
 
 class LiveCluster:

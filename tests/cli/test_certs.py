@@ -13,11 +13,11 @@ from certs.keyring import Keyring, new_keyring
 from certs.profile import EXTENDER_SERVICE
 from certs.rotation import Step, taken
 from gpusched.cli import certs_rotate
-from gpusched.serve.certificates_duty import REQUEST_ANNOTATION
+from gpusched.serve.certificates.rotation import REQUEST_ANNOTATION
 from tests.cli.commands import Ran, run
 from tests.cli.live_cluster import LiveCluster, live_cluster
 from tests.fakes.apiserver import MUTATING, SECRETS, VALIDATING
-from tests.serve.keyrings import EXTENDER, WEBHOOK, published, store, stored
+from tests.serve.certificates.scene import EXTENDER, WEBHOOK, published, store, stored
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=2)

@@ -111,3 +111,14 @@ def test_what_cannot_be_read_is_not_called_allowed(folder: Folder) -> None:
     assert ran.code == 2
     assert [view["name"] for view in ran.json["pods"]] == ["fine"]
     assert [error["path"] for error in ran.json["errors"]] == ["spec.containers[0].resources.limits[nvidia.com/gpu]"]
+
+
+def test_running_pods_that_a_namespace_of_the_manifests_speaks_against_are_told(folder: Folder) -> None:
+    cluster = folder.documents("cluster.yaml", t4_node("t4"), namespace("team-a"), bound(pod("p"), "t4"))
+    policy = folder.documents("policy.yaml", namespace("team-a", families="hopper"))
+    warning = "gpu-policy-family: 1 running pod violates it (p); it stays, but will not return after a drain."
+
+    for command in ("simulate", "check"):
+        ran = run(command, "-f", policy, "--cluster", cluster)
+        assert ran.code == 0
+        assert warning in " ".join(ran.out.split())

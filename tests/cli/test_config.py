@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import yaml
 
@@ -49,7 +51,7 @@ def test_a_file_that_is_not_there() -> None:
     assert (ran.code, ran.errors) == (2, ["/nowhere/g.yaml: no such file or directory"])
 
 
-def _scheduler(*options: object) -> dict[str, object]:
+def _scheduler(*options: object) -> dict[str, Any]:
     ran = run("config", "scheduler", *options)
     assert (ran.code, ran.err) == (0, "")
     tree = yaml.safe_load(ran.out)
@@ -65,25 +67,25 @@ def test_the_stanza_names_every_resource(folder: Folder) -> None:
     tree = _scheduler("--config", config, "--cluster", cluster, "--url", "https://10.0.0.1:8444")
 
     assert (tree["apiVersion"], tree["kind"]) == ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration")
-    (stanza,) = tree["extenders"]  # type: ignore[misc]
-    assert (stanza["urlPrefix"], stanza["weight"]) == ("https://10.0.0.1:8444", 7)  # type: ignore[index]
-    names = {item["name"] for item in stanza["managedResources"]}  # type: ignore[index]
+    (stanza,) = tree["extenders"]
+    assert (stanza["urlPrefix"], stanza["weight"]) == ("https://10.0.0.1:8444", 7)
+    names = {item["name"] for item in stanza["managedResources"]}
     assert {"nvidia.com/gpu", "nvidia.com/gpu-10gb", "amd.com/gpu", "nvidia.com/mig-1g.5gb"} <= names
     assert "example.com/fpga" not in names
 
 
 def test_an_address_is_checked_by_the_name_in_the_certificate() -> None:
     name = "gpusched.gpusched-system.svc"
-    (named,) = _scheduler("--url", "https://10.96.0.44:8444", "--server-name", name)["extenders"]  # type: ignore[misc]
-    (plain,) = _scheduler()["extenders"]  # type: ignore[misc]
+    (named,) = _scheduler("--url", "https://10.96.0.44:8444", "--server-name", name)["extenders"]
+    (plain,) = _scheduler()["extenders"]
 
-    assert named["tlsConfig"] == plain["tlsConfig"] | {"serverName": name}  # type: ignore[index]
+    assert named["tlsConfig"] == plain["tlsConfig"] | {"serverName": name}
 
 
 def test_files_for_kube_scheduler_are_where_they_are_said_to_be() -> None:
-    (stanza,) = _scheduler("--tls-directory", "/etc/rancher/k3s/gpusched/")["extenders"]  # type: ignore[misc]
+    (stanza,) = _scheduler("--tls-directory", "/etc/rancher/k3s/gpusched/")["extenders"]
 
-    assert stanza["tlsConfig"] == {  # type: ignore[index]
+    assert stanza["tlsConfig"] == {
         "certFile": "/etc/rancher/k3s/gpusched/tls.crt",
         "keyFile": "/etc/rancher/k3s/gpusched/tls.key",
         "caFile": "/etc/rancher/k3s/gpusched/ca.crt",
@@ -103,7 +105,7 @@ def test_merging_keeps_everything_else(folder: Folder) -> None:
     tree = _scheduler("--merge", existing)
 
     assert tree["profiles"] == [{"schedulerName": "mine"}]
-    urls = [item["urlPrefix"] for item in tree["extenders"]]  # type: ignore[attr-defined]
+    urls = [item["urlPrefix"] for item in tree["extenders"]]
     assert urls == ["http://other", "https://gpusched.gpusched-system.svc:8444"]
 
 
@@ -139,10 +141,10 @@ def test_nothing_is_printed_under_a_broken_configuration(folder: Folder) -> None
 
 
 def test_the_emergency_form() -> None:
-    (stanza,) = _scheduler("--break-glass")["extenders"]  # type: ignore[misc]
+    (stanza,) = _scheduler("--break-glass")["extenders"]
 
-    assert stanza["ignorable"] is True  # type: ignore[index]
-    assert "bindVerb" not in stanza  # type: ignore[operator]
+    assert stanza["ignorable"] is True
+    assert "bindVerb" not in stanza
 
 
 def test_a_second_scheduler(folder: Folder) -> None:

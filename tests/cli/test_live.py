@@ -279,6 +279,6 @@ def test_offline_commands_load_no_client():
         "import sys, gpusched.cli.main;"
         "print([name for name in ('aiohttp', 'kubernetes', 'cryptography', 'fastapi', 'ssl') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - this interpreter
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"

@@ -91,7 +91,7 @@ def test_a_reader_that_goes_away_is_no_error(folder: Folder) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(arguments, stdout=writer, stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S603
+        done = subprocess.run(arguments, stdout=writer, stderr=subprocess.PIPE, cwd=ROOT, check=False)
     finally:
         os.close(writer)
 
@@ -101,7 +101,7 @@ def test_a_reader_that_goes_away_is_no_error(folder: Folder) -> None:
 @pytest.mark.parametrize("closing", [">&-", "2>&-", "<&-", ">&- 2>&-"])
 def test_closed_streams_are_no_error(folder: Folder, closing: str) -> None:
     line = " ".join([*COMMAND, *_arguments(folder), closing])
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=ROOT, check=False)  # noqa: S603
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=ROOT, check=False)
 
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -109,14 +109,14 @@ def test_closed_streams_are_no_error(folder: Folder, closing: str) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_line(folder: Folder) -> None:
     line = " ".join([*COMMAND, *_arguments(folder), ">/dev/full"])
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=ROOT, check=False)  # noqa: S603
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, cwd=ROOT, check=False)
 
     assert (done.returncode, done.stderr) == (2, b"error: [Errno 28] No space left on device\n")
 
 
 def test_an_interrupt_is_one_line(folder: Folder) -> None:
     arguments = ["simulate", "-f", "-", "--cluster", folder.documents("c.yaml", t4_node())]
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
     ) as process:
         assert process.stdin is not None

@@ -17,7 +17,8 @@ def clock(*seconds: float) -> Callable[[], float]:
 def test_short_work_says_nothing() -> None:
     stream = Terminal()
     with Progress("simulating", "pods", stream=stream, clock=clock(0, 0.3, 0.6, 0.9)) as progress:
-        assert list(progress.track("abc", 3)) == ["a", "b", "c"]
+        for done in range(3):
+            progress.update(done, 3)
     assert stream.getvalue() == ""
 
 

@@ -12,11 +12,11 @@ import pytest
 from gpusched.cli.style import Style
 from gpusched.cli.top_source import TopView
 from gpusched.cli.top_text import top_text
-from gpusched.serve.access import EVERYTHING
+from gpusched.serve.view.access import EVERYTHING
 from gpusched.wire.decision import Decision
 from tests.build import bound, h100_node, pod, t4_node
 from tests.cli.commands import Folder, run
-from tests.serve.view_scene import Scene
+from tests.serve.view.scene import Scene
 
 NOW = datetime(2026, 1, 1, 3, tzinfo=UTC)
 TOKEN = "secret"  # noqa: S105 - of this test alone
@@ -165,3 +165,28 @@ def test_the_name_of_a_family(folder: Folder) -> None:
     assert "--family hoper is no GPU family; did you mean hopper?" in said.err
     view = run("top", "--once", "--cluster", dump, "--family", "Hopper", "-o", "json").json
     assert [node["name"] for node in view["nodes"]] == ["h"]
+
+
+def test_a_token_does_not_follow_a_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("Authorization"))
+            self.send_response(302)
+            self.send_header("Location", f"http://127.0.0.1:{self.server.server_address[1]}/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    monkeypatch.setenv("GPUSCHED_TOKEN", "secret")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        ran = run("top", "--once", "--server", url)
+        server.shutdown()
+        thread.join()
+
+    assert (ran.code, ran.err, seen) == (3, f"error: {url}/api/v1/nodes: HTTP 302\n", ["Bearer secret"])

@@ -5,7 +5,6 @@ from gpusched.core.catalogue import (
     NOMINAL_GIB,
     PRODUCTS,
     device_memory_mib,
-    family_of_amd_device_id,
     find,
     mig_memory_mib,
     product_of_amd_device_id,
@@ -85,7 +84,6 @@ def test_nominal_sizes() -> None:
 
 def test_amd_device_ids() -> None:
     assert [product_of_amd_device_id(one) for one in ("74a1", "0x74B5", "ffff")] == ["mi300x", "mi300x-vf", None]
-    assert [family_of_amd_device_id(one) for one in ("74a1", "740f", "ffff")] == ["cdna3", "cdna2", None]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_products_overlap(first: str, second: str, expected: bool) -> None:
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
 def test_every_card_is_consistent(card: object) -> None:
-    found = find(card.name)  # type: ignore[attr-defined]
+    found = find(card.name)  # type: ignore[attr-defined] - a Card
     assert found == card
     assert normalise(found.name) == found.name
     assert found.family in FAMILIES

@@ -193,3 +193,11 @@ def test_a_small_claim_made_outside_strands_no_slot() -> None:
     use = pool_use(t4, [Holder("team-a", "p", {t4.resource: 1}, claim_mib=1024, outside=True)])
     assert claim_reason(t4, use, 3, None, reserve=500, above_slot="single-gpu") is None
     assert largest_possible_claim(t4, use, 3, 500, "single-gpu") == 3648
+
+
+def test_a_device_of_a_billion_slots_costs_no_more_than_another() -> None:
+    pool = shared(replicas=10**9, memory=10**12)
+    use = pool_use(pool, [Holder("ns", "p", {"nvidia.com/gpu": 2}, claim_mib=700)])
+
+    assert claim_reason(pool, use, 2, 900, reserve=0, above_slot="never") is None
+    assert claim_reason(pool, use, 2, 1001, reserve=0, above_slot="never") is Reason.MEMORY_CLAIM

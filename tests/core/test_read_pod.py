@@ -92,7 +92,6 @@ def test_containers() -> None:
             index=0,
             limits={"nvidia.com/gpu": "1"},
             env=(("A", "1"), ("B", None), ("C", "")),
-            has_env=True,
         ),
         Container(name="warm", kind=ContainerKind.INIT, index=0),
         Container(

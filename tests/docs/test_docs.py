@@ -12,7 +12,7 @@ from gpusched.core.codes import REASON_TEXT, Code, Reason
 from gpusched.doctor.examine import CHECKS
 from gpusched.policy.config import parse_config
 from gpusched.policy.keys import CLAIM, FACTS, KEYS
-from gpusched.serve.told import EventReason
+from gpusched.serve.telling.told import EventReason
 from tests.cli.commands import run
 from tests.docs.page import DOCS, ROOT, Block, anchors, blocks, links, pages, read, steps
 from tests.docs.shell import Shell, derived

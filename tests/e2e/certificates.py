@@ -127,9 +127,7 @@ def served(url: str, context: ssl.SSLContext) -> bytes:
 def certs(plane: ControlPlane, *words: str) -> tuple[int, str, str]:
     """Run `gpusched certs` as admin: exit code, output, errors."""
     command = [sys.executable, "-m", "gpusched", "certs", *words, "--kubeconfig", str(plane.kubeconfig())]
-    ran = subprocess.run(  # noqa: S603 - this interpreter
-        command, env=serving_environment(), capture_output=True, text=True, check=False, timeout=100
-    )
+    ran = subprocess.run(command, env=serving_environment(), capture_output=True, text=True, check=False, timeout=100)
     return ran.returncode, ran.stdout, ran.stderr
 
 

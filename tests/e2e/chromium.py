@@ -41,7 +41,7 @@ class Page:
             "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
             f"--user-data-dir={self._folder.name}", "--window-size=1500,1100", "about:blank",
         ]  # fmt: skip
-        self._process = subprocess.Popen(  # noqa: S603 - the browser that was found
+        self._process = subprocess.Popen(
             [self._program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:

@@ -2,12 +2,14 @@
 
 import pytest
 
+from tests.build import h100_node, pod, t4_node
 from tests.build import namespace as namespace_tree
-from tests.build import pod
-from tests.e2e.seen import denied, namespaces_seen
+from tests.e2e.scheduling import bound_node, create, node_of, read
+from tests.e2e.seen import denied, namespaces_seen, nodes_seen
 
 MERGE = "application/merge-patch+json"
 HOOK = "namespaces.validate"
+STAY = "they stay, but will not return after a drain."
 
 UNREADABLE = {
     "no unit": (
@@ -35,9 +37,10 @@ UNREADABLE = {
 }
 
 
-def annotate(plane, name, annotations, path=""):
+def annotate(plane, name, annotations, path="", *, dry_run=False):
     tree = {"metadata": {"annotations": annotations}}
-    return plane.request("PATCH", f"/api/v1/namespaces/{name}{path}", tree, content_type=MERGE)
+    query = {"dryRun": "All"} if dry_run else {}
+    return plane.request("PATCH", f"/api/v1/namespaces/{name}{path}", tree, query=query, content_type=MERGE)
 
 
 @pytest.mark.parametrize(("annotations", "message"), UNREADABLE.values(), ids=UNREADABLE)
@@ -107,3 +110,32 @@ def test_change_of_policy_counts_for_the_next_pod(installed, control_plane, name
         namespaces_seen(control_plane)
 
         assert control_plane.create(asks, dry_run=True).status == status
+
+
+def test_running_pods_that_violate_a_new_policy_are_told_and_stay(installed, control_plane, fake_nodes, namespace):
+    fake_nodes([t4_node("an-t4", gpus=4), h100_node("an-h100")])
+    nodes_seen(control_plane, "an-t4", "an-h100")
+    turing = {"gpusched.io/families": "turing"}
+    for name in ("a", "b", "c"):
+        create(control_plane, pod(name, namespace, annotations=turing))
+    for name in ("a", "b", "c"):
+        bound_node(control_plane, namespace, name)
+    create(control_plane, pod("fine", namespace, annotations={"gpusched.io/families": "hopper"}))
+    bound_node(control_plane, namespace, "fine")
+    control_plane.wait_until(
+        lambda: (
+            annotate(control_plane, namespace, {"gpusched.io/families": "ampere"}, dry_run=True).warnings
+            == (f"gpu-policy-family: 4 running pods violate it (a, b, c and 1 more); {STAY}",)
+        ),
+        what="pods seen by gpusched",
+    )
+
+    strict = annotate(control_plane, namespace, {"gpusched.io/families": "hopper"})
+    again = annotate(control_plane, namespace, {"other/key": "x"})
+    loose = annotate(control_plane, namespace, {"gpusched.io/mode": "warn"})
+
+    assert (strict.status, strict.warnings) == (
+        200, (f"gpu-policy-family: 3 running pods violate it (a, b, c); {STAY}",)
+    )  # fmt: skip
+    assert [(answer.status, answer.warnings) for answer in (again, loose)] == [(200, ()), (200, ())]
+    assert {node_of(read(control_plane, namespace, name)) for name in ("a", "b", "c")} == {"an-t4"}

@@ -227,7 +227,7 @@ def test_killed_component_is_noticed_and_can_be_started_again(control_plane, sch
 def test_nothing_is_left_whatever_ends_it(binaries, tmp_path, number):
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null) as holder:  # noqa: S603
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null) as holder:
         children = [int(word) for word in holder.stdout.readline().split()]
         assert len(children) == 5
         assert all(alive(pid) for pid in children)

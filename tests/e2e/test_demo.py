@@ -112,7 +112,7 @@ def simulated() -> dict[str, Counter[str]]:
     """Nodes of GPU pods by workload, as `simulate` foresees them."""
     arguments = ["-f", str(SAMPLES / "workloads.yaml"), "--cluster", str(SAMPLES / "cluster.yaml"), "-o", "json"]
     command = [sys.executable, "-m", "gpusched", "simulate", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     found: dict[str, Counter[str]] = {}
     for view in json.loads(done.stdout)["pods"]:
         kind, _, name = (view["owner"] or f"Pod/{view['name']}").partition("/")
@@ -123,7 +123,7 @@ def simulated() -> dict[str, Counter[str]]:
 
 @contextmanager
 def started(temporary: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=ROOT,
         env=environment(temporary),
@@ -162,7 +162,7 @@ def commands_in(folder: Path) -> list[str]:
 
 
 def test_it_prints_what_happened(tmp_path: Path) -> None:
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         COMMAND,
         cwd=ROOT,
         env=environment(tmp_path),

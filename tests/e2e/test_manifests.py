@@ -37,7 +37,7 @@ def kubectl(control_plane, client_programs) -> Callable[..., str]:
 
     def run(*words: object) -> str:
         command = [str(client_programs["kubectl"]), *map(str, words)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         # Warnings are of PodSecurity, unknown fields and deprecated versions.
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout

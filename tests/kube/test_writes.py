@@ -139,17 +139,6 @@ async def test_node_labels_are_set_and_removed(server: ApiServer, session: Sessi
     assert server.objects[NODES]["a"]["metadata"]["labels"] == {"kept": "1", "gpusched.io/family": "h200"}
 
 
-async def test_node_annotation_is_set_and_removed(server: ApiServer, session: Session) -> None:
-    server.put(NODES, named("a"))
-
-    await writes.patch_node_annotation(session, "a", "status.gpusched.io/woken", "1")
-    first = server.objects[NODES]["a"]["metadata"]["annotations"]
-    await writes.patch_node_annotation(session, "a", "status.gpusched.io/woken", None)
-
-    assert first == {"status.gpusched.io/woken": "1"}
-    assert server.objects[NODES]["a"]["metadata"]["annotations"] == {}
-
-
 async def test_pod_metadata_is_patched_only_on_the_pod_meant(server: ApiServer, session: Session) -> None:
     uid = waiting(server)
 

@@ -33,7 +33,7 @@ class Handler(BaseHTTPRequestHandler):
         # The server may drop a kept connection whenever it likes, without saying so before.
         self.close_connection = self.path == "/drop"
 
-    do_GET = do_POST = do_PATCH = answer  # noqa: N815
+    do_GET = do_POST = do_PATCH = answer  # noqa: N815 - names that http.server asks for
 
     def log_message(self, *_arguments: object) -> None:
         pass

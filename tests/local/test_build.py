@@ -149,7 +149,7 @@ def test_second_builder_waits_for_the_first_and_takes_what_it_made(tmp_path):
     )
     said: list[str] = []
     command = [sys.executable, "-c", other, str(lock), str(target)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:  # noqa: S603
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
 
         def waiting(line: str) -> None:

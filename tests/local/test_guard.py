@@ -46,7 +46,7 @@ def until_gone(pids: list[int], folder: Path, seconds: float = 15) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
 def test_nothing_is_left_when_the_holder_ends_by_a_signal(tmp_path, number):
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as holder:  # noqa: S603
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as holder:
         pids = [int(word) for word in holder.stdout.readline().split()]
         assert len(pids) == 2
         assert all(alive(pid) for pid in pids)

@@ -4,7 +4,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gpusched.obs.inventory import METRICS, Inventory
 from tests.build import h100_node, namespace, t4_node
-from tests.serve.view_scene import Scene
+from tests.serve.view.scene import Scene
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 

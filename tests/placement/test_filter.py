@@ -91,3 +91,13 @@ def test_the_answer_is_that_of_single_nodes() -> None:
         answer = filter_nodes(request, sorted(cluster.nodes), cluster)
         expected = {name: reason(request, state, cluster) for name, state in cluster.nodes.items()}
         assert dict.fromkeys(answer.fits) | answer.refused == expected
+
+
+def test_more_slots_than_64_bits_hold_are_too_many() -> None:
+    cluster = cluster_of(h100_node("a"))
+    tree = pod()
+    (container,) = tree["spec"]["containers"]
+    container["resources"] = {"limits": {"nvidia.com/gpu": "9E"}}
+    tree["spec"]["containers"] = [{**container, "name": name} for name in ("a", "b", "c")]
+
+    assert filter_nodes(ask(cluster, tree), ["a"], cluster).refused == {"a": Reason.FREE_REPLICAS}

@@ -136,3 +136,18 @@ def test_the_same_nominal_size_as_both_bounds_is_a_card() -> None:
     parsed = parse_pod({"gpusched.io/min-gpu-memory": "80G", "gpusched.io/max-gpu-memory": "80Gi"})
 
     assert parsed.malformed == ()
+
+
+@pytest.mark.parametrize("name", ["products", "node-selector", "gpu-memory"])
+def test_a_value_of_an_endless_text_is_not_read(name: str) -> None:
+    parsed = parse_pod({f"gpusched.io/{name}": "x," * 100_000})
+
+    (fault,) = [*parsed.malformed, *([parsed.claim_fault] if parsed.claim_fault else [])]
+    assert fault.path == path(name)
+    assert fault.message.endswith("has 200000 characters; write 8192 at most")
+
+
+def test_of_thousands_of_unknown_keys_the_first_are_told() -> None:
+    parsed = parse_namespace({f"gpusched.io/key-{number:04}": "" for number in range(5_000)})
+
+    assert [fault.path for fault in parsed.unknown] == [path(f"key-{number:04}") for number in range(20)]

@@ -1,6 +1,6 @@
 import pytest
 
-from gpusched.policy.malformed import Malformed, entries, listed, one_of, quoted
+from gpusched.policy.malformed import Malformed, entries, listed, one_of, oversized, quoted
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,17 @@ def test_one_of(text: str, expected: object) -> None:
 )
 def test_entries(text: str, expected: object) -> None:
     assert entries(text, "letter", "a") == expected
+
+
+def test_a_list_has_an_end() -> None:
+    text = ",".join(f"p{number}" for number in range(65))
+
+    assert entries(text, "product", "a100") == Malformed(f"{quoted(text)} has 65 entries; write 64 at most")
+    assert entries(text.rpartition(",")[0], "product", "a100") == tuple(f"p{number}" for number in range(64))
+
+
+def test_a_value_has_an_end() -> None:
+    text = " " * 8_193
+
+    assert oversized(text) == Malformed(f"{quoted(text)} has 8193 characters; write 8192 at most")
+    assert oversized(text[1:]) is None

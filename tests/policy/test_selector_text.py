@@ -59,3 +59,16 @@ def test_refused(text: str, beginning: str) -> None:
 
     assert isinstance(sentence, str)
     assert sentence.startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        (",".join(f"k{number}" for number in range(65)), "has 65 requirements; write 64 at most"),
+        (f"a in ({','.join(f'v{number}' for number in range(65))})", "has 65 values; write 64 at most"),
+        (" " * 200_000, "selects nothing; write key=value, key!=value, key in (a,b), key notin (a,b), key or !key"),
+    ],
+    ids=["requirements", "values", "blanks"],
+)
+def test_no_text_takes_long(text: str, end: str) -> None:
+    assert str(parse_selector(text)).endswith(end)

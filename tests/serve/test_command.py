@@ -1,5 +1,6 @@
 """`gpusched serve` as a command: what is wrong shows at once, and a signal ends it."""
 
+import asyncio
 import json
 import os
 import signal
@@ -91,7 +92,7 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, module: str) -> None:
         sys.executable, "-c", "from gpusched.cli.serve import serve; serve()", "--extender-plain-http",
     ]  # fmt: skip
     arguments = ["--self-signed", "--kubeconfig", nowhere(tmp_path), *PORTS, "--drain-seconds", "0"]
-    with subprocess.Popen(  # noqa: S603 - this interpreter
+    with subprocess.Popen(
         [*command, *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
     ) as process:
         assert process.stderr is not None
@@ -156,3 +157,16 @@ def test_the_certificate_that_is_missing_is_named(tmp_path: Path) -> None:
 
     assert code == 2
     assert f"No such file or directory: '{tmp_path}/tls.crt'" in output
+
+
+def test_a_fault_is_shown_with_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(_: object) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asyncio.to_thread(lambda: int("x")))
+
+    monkeypatch.setattr("gpusched.serve.service.Service.run", failing)
+    code, output = run("--self-signed")
+
+    assert code == 1
+    assert "ended by a fault of gpusched" in output
+    assert "ValueError: invalid literal for int()" in output

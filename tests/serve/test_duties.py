@@ -185,6 +185,24 @@ async def test_room_lifts_a_gate(log: Log) -> None:
     task.cancel()
 
 
+async def test_a_slow_api_server_does_not_hold_up_the_next_walk(log: Log) -> None:
+    cluster, writes, now = quota_cluster(gated("a"), quota="*=9"), Writes(), 0.0
+
+    async def slowly(pod: Pod) -> str | None:
+        nonlocal now
+        now += 10
+        return await writes.pod(pod)
+
+    gates = Gates(cluster, slowly, Metrics(), log, lambda: now)
+    task = asyncio.create_task(gates.run())
+    await eventually(lambda: writes.names == ["a"])
+
+    see(cluster, gated("b"))
+    gates.touch()
+    await eventually(lambda: "b" in writes.names)
+    task.cancel()
+
+
 def pending(name: str, in_namespace: str = "team-a", **extra: Any) -> Tree:
     tree = pod(name, in_namespace, **extra)
     tree["metadata"]["uid"] = name

@@ -34,10 +34,22 @@ def predecessor(
         ({SETTLED_ANNOTATION: "11"}, 111.0),
         ({SETTLED_ANNOTATION: "7.5"}, 108.0),
         ({SETTLED_ANNOTATION: "soon"}, 170.0),
+        ({SETTLED_ANNOTATION: "nan"}, 170.0),
+        ({SETTLED_ANNOTATION: "inf"}, 170.0),
+        ({SETTLED_ANNOTATION: "-1"}, 170.0),
         ({"other": "1"}, 170.0),
         (None, 170.0),
     ],
-    ids=["told", "told between renewals", "unreadable", "without a word", "without annotations"],
+    ids=[
+        "told",
+        "told between renewals",
+        "unreadable",
+        "no number",
+        "endless",
+        "past",
+        "without a word",
+        "without annotations",
+    ],
 )
 async def test_it_counts_from_when_the_last_renewal_was_seen(annotations: dict[str, str] | None, end: float) -> None:
     time = SimulatedTime()

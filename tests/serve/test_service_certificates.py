@@ -14,7 +14,7 @@ from tests.build import pod, t4_node
 from tests.fakes.apiserver import MUTATING, NODES, SECRETS, ApiServer
 from tests.fakes.http import connected, post
 from tests.fakes.timing import eventually
-from tests.serve.keyrings import EXTENDER, stored
+from tests.serve.certificates.scene import EXTENDER, stored
 from tests.serve.test_service import Running, running, until
 from tests.webhook.watched import review
 

@@ -1,7 +1,8 @@
 from gpusched.simulate.manifest import InputFault
 from gpusched.simulate.namespaces import Namespaces
 from gpusched.simulate.world import World
-from tests.build import Tree, namespace
+from tests.build import Tree, namespace, t4_node
+from tests.placement.scene import running
 from tests.simulate.scene import manifests, messages, world_of
 
 
@@ -59,4 +60,14 @@ def test_what_cannot_be_read_is_told() -> None:
 
     assert messages(faults) == [
         ("metadata.labels", 'Namespace a: must be a mapping, not a list: write "key: value" lines')
+    ]
+
+
+def test_running_pods_that_violate_a_new_policy_are_told() -> None:
+    world = world_of(t4_node(), namespace("team-a"), running("p", "t4"))
+    namespaces, _ = taken(world, namespace("team-a", families="hopper"))
+    (view,) = namespaces.views
+
+    assert [(warning.code, warning.message) for warning in view.admission.warnings] == [
+        ("gpu-policy-family", "1 running pod violates it (p); it stays, but will not return after a drain.")
     ]

@@ -56,8 +56,8 @@ def test_remembering_changes_nothing(templates: list[tuple[Tree, int]]) -> None:
     ]
     remembered = placed(_CLUSTER, *trees)
     usual = run_module.Placer
-    run_module.Placer = _Forgetful  # type: ignore[misc]
+    run_module.Placer = _Forgetful  # type: ignore[misc] - replaced for the test
     try:
         assert placed(_CLUSTER, *trees) == remembered
     finally:
-        run_module.Placer = usual  # type: ignore[misc]
+        run_module.Placer = usual  # type: ignore[misc] - replaced for the test

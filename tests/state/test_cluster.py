@@ -250,3 +250,12 @@ def test_configured_resources_count_as_gpus() -> None:
     assert faults == ()
     assert set(cluster_with(node_seen(), seen, config=config).pods) == {"uid-team-a-p"}
     assert Cluster(Config()).resources.vendor("nvidia.com/gpu-10gb") is None
+
+
+def test_what_users_write_at_length_is_not_kept() -> None:
+    cluster = cluster_with(node_seen())
+    short, long = ({"gpusched.io/families": "hopper" + " " * blanks} for blanks in (0, 3_000))
+
+    assert cluster.resolution("a", short) is cluster.resolution("a", short)
+    assert cluster.resolution("a", long) is not cluster.resolution("a", long)
+    assert cluster.resolution("a", long).own.policy == cluster.resolution("a", short).own.policy

@@ -48,3 +48,11 @@ def test_a_full_memory_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
         shared.one(text)
 
     assert shared.one("".join(["a", "a"])) == first
+
+
+def test_what_is_long_is_not_kept() -> None:
+    shared = SharedValues()
+    long = "a" * 5_000
+
+    assert shared.one(long) is long
+    assert shared.one("".join(["a"] * 5_000)) is not long

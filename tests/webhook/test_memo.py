@@ -9,7 +9,7 @@ from tests.build import Tree, h100_node, namespace, pod, t4_node
 from tests.placement.scene import cluster_of, running, see
 from tests.webhook.watched import review
 from webhook import review as reviews
-from webhook.memo import Memo
+from webhook.memo import LARGEST_OBJECT, Memo
 from webhook.review import Judged, answer_review
 
 
@@ -25,7 +25,7 @@ class Judging:
 
         def counted(*args: object) -> object:
             self.judged += 1
-            return judge(*args)  # type: ignore[arg-type]
+            return judge(*args)  # type: ignore[arg-type] - handed on
 
         monkeypatch.setattr(reviews, "_judge", counted)
 
@@ -95,3 +95,25 @@ def test_a_full_memo_starts_anew(judging: Judging, monkeypatch: pytest.MonkeyPat
         judging.ask(pod(name))
 
     assert judging.judged == 4
+
+
+def test_what_a_namespace_is_told_of_pods_is_found_anew(judging: Judging) -> None:
+    policy = namespace(families="hopper")
+    silent = judging.ask(policy, mutating=False, operation="UPDATE", name="team-a")
+    see(judging.cluster, running("r", "t4"))
+    told = judging.ask(policy, mutating=False, operation="UPDATE", name="team-a")
+
+    assert isinstance(silent, dict)
+    assert isinstance(told, dict)
+    assert "warnings" not in silent
+    assert told["warnings"] == [
+        "gpu-policy-family: 1 running pod violates it (r); it stays, but will not return after a drain."
+    ]
+
+
+def test_a_large_object_before_is_too_large_as_well(judging: Judging) -> None:
+    old = pod(annotations={"note": "x" * LARGEST_OBJECT})
+    for uid in ("1", "2"):
+        judging.ask(pod(), uid, operation="UPDATE", oldObject=old)
+
+    assert judging.judged == 2

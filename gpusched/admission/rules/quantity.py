@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gpusched.admission.admission import Context
 from gpusched.admission.messages import quoted
 from gpusched.admission.rules.objection import Force, Objection
+from gpusched.admission.rules.resource_name import slips
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
 from gpusched.core.pod import Container, Pod
@@ -23,17 +24,14 @@ def gpu_amounts(pod: Pod, _demand: Demand, ctx: Context) -> tuple[Objection, ...
 
     A misspelt GPU resource is counted by the API server like the real one, so its amount is judged too.
     """
+    misspelt = {resource for resource in slips(pod, ctx) if is_extended_resource(resource)}
     return tuple(
         objection
         for container in pod.spec.containers
         for resource in sorted({*container.limits, *container.requests})
-        if ctx.resources.vendor(resource) is not None or _misspelt(resource, ctx)
+        if ctx.resources.vendor(resource) is not None or resource in misspelt
         for objection in _of_resource(container, resource, ctx)
     )
-
-
-def _misspelt(resource: str, ctx: Context) -> bool:
-    return is_extended_resource(resource) and ctx.resources.nearest(resource, ctx.facts.resources) is not None
 
 
 def _of_resource(container: Container, resource: str, ctx: Context) -> Iterator[Objection]:

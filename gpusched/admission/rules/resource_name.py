@@ -3,7 +3,9 @@
 Rules: kubernetes pkg/apis/core/validation, ValidateContainerResourceName and validatePodResources.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from typing import Final
 
 from gpusched.admission.admission import Context
 from gpusched.admission.messages import quoted
@@ -15,33 +17,45 @@ from gpusched.core.quantity import parse
 from gpusched.core.resources import mig_profile
 from gpusched.policy.label_syntax import is_extended_resource, is_key
 
+#: Names of a pod that are compared with those of GPU resources, and objections to names: a pod may have thousands of
+#: either, and while they are judged nobody else is.
+_MOST: Final = 200
+
 
 def gpu_resource_names(pod: Pod, _demand: Demand, ctx: Context) -> tuple[Objection, ...]:
     """Object to misspelt GPU resources, profiles that no node offers, and GPUs asked for the pod as a whole."""
-    found = [*_pod_level(pod, ctx)]
+    meant = slips(pod, ctx)
+    found = (
+        objection
+        for container in pod.spec.containers
+        for resource in sorted({*container.limits, *container.requests})
+        if (objection := _misspelt(container, resource, meant) or _absent_profile(container, resource, ctx))
+    )
+    return tuple(islice(chain(_pod_level(pod, ctx), found), _MOST))
+
+
+def slips(pod: Pod, ctx: Context) -> dict[str, str]:
+    """Misspelt GPU resources that a pod names, with the right name of each."""
+    names = _names(pod)
+    unknown = islice((name for name in sorted(names) if ctx.resources.vendor(name) is None), _MOST)
+    meant = {name: ctx.resources.nearest(name, ctx.facts.resources) for name in unknown}
+    return {name: right for name, right in meant.items() if right is not None}
+
+
+def _names(pod: Pod) -> set[str]:
+    names = {*pod.spec.pod_limits, *pod.spec.pod_requests}
     for container in pod.spec.containers:
-        for resource in sorted({*container.limits, *container.requests}):
-            objection = _misspelt(container, resource, ctx) or _absent_profile(container, resource, ctx)
-            if objection is not None:
-                found.append(objection)
-    return tuple(found)
+        names.update(container.limits, container.requests)
+    return names
 
 
 def mentions_gpu_name(pod: Pod, ctx: Context) -> bool:
     """Whether the pod names a GPU resource, or something that was meant to be one, whatever the amount."""
-    names = {*pod.spec.pod_limits, *pod.spec.pod_requests}
-    for container in pod.spec.containers:
-        names.update(container.limits, container.requests)
-    return any(
-        ctx.resources.vendor(name) is not None or ctx.resources.nearest(name, ctx.facts.resources) is not None
-        for name in names
-    )
+    return any(ctx.resources.vendor(name) is not None for name in _names(pod)) or bool(slips(pod, ctx))
 
 
-def _misspelt(container: Container, resource: str, ctx: Context) -> Objection | None:
-    if ctx.resources.vendor(resource) is not None:
-        return None
-    meant = ctx.resources.nearest(resource, ctx.facts.resources)
+def _misspelt(container: Container, resource: str, slips: Mapping[str, str]) -> Objection | None:
+    meant = slips.get(resource)
     if meant is None:
         return None
     amount = container.limits.get(resource, container.requests.get(resource, "1"))

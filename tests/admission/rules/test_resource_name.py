@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpusched.core.resources import GpuResources
 from tests.admission.judging import facts_of, gpu_node, judged, lines
 from tests.build import container, pod
 
@@ -60,3 +61,20 @@ def test_gpus_of_the_pod_as_a_whole() -> None:
     assert lines(judged(tree))[0] == [
         "gpu-unknown-resource: spec.resources cannot hold nvidia.com/gpu; put it under a container's resources.limits."
     ]
+
+
+def test_of_thousands_of_names_the_first_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    nearest = GpuResources.nearest
+
+    def counted(self: GpuResources, resource: str, present: frozenset[str]) -> str | None:
+        compared.append(resource)
+        return nearest(self, resource, present)
+
+    monkeypatch.setattr(GpuResources, "nearest", counted)
+    tree = pod("p", "n", container("c"))
+    names = [f"nvidia.com/gpus{number:04}" for number in range(5_000)]
+    tree["spec"]["containers"][0]["resources"] = {"limits": dict.fromkeys(names, "1")}
+    judged(tree)
+
+    assert set(compared) == set(names[:200])

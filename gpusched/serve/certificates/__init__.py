@@ -1,0 +1,1 @@
+"""Certificates of the servers: in Secrets that gpusched keeps and rotates, or in files of somebody else."""

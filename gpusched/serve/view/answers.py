@@ -1,0 +1,198 @@
+"""The read-only JSON of the administration port: answers as bytes, each for what one caller may read."""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from gpusched import __version__
+from gpusched.serve.live_cluster import LiveCluster
+from gpusched.serve.pieces import work_off
+from gpusched.serve.view.access import Scope
+from gpusched.serve.view.changes import ChangeLog
+from gpusched.serve.view.explainer import Explainer
+from gpusched.serve.view.nodes import node_view
+from gpusched.serve.view.pods import PodView, find_pod, find_waiting, pod_view, waits_longest
+from gpusched.serve.view.quota import QuotaView, quota_views
+from gpusched.serve.view.refusals import Refusals, RefusalView
+from gpusched.serve.view.totals import FamilyTotal, sum_up, totals
+from gpusched.serve.view.why import NO_CPU_BOOKS, WhyView
+from gpusched.state.node_state import NodeState
+from gpusched.state.pods import PodRecord
+
+#: Callers with rights of their own whose nodes are kept encoded.
+_SCOPES: Final = 4
+#: Waiting pods that are listed; the answer says how many there are.
+_PODS: Final = 500
+#: Seconds for which an answer about waiting pods may work on explanations that are still lacking.
+_EXPLAIN_SECONDS: Final = 0.5
+_NO_DEVICES: Final = (
+    "Kubernetes does not say which GPU of its node a pod was given: "
+    "slots are filled in the order of namespace and name."
+)
+_OWN_REFUSALS: Final = "Refusals of this replica since its start, an hour at most."
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+class NodesAnswer(msgspec.Struct, frozen=True):
+    """`complete` False: `nodes` are those changed since the generation asked for. Names in `gone` are to be dropped."""
+
+    instance: str
+    version: str
+    generation: int
+    complete: bool
+    totals: Sequence[FamilyTotal]
+    nodes: Sequence[msgspec.Raw]
+    gone: Sequence[str]
+    notes: Sequence[str]
+
+
+class PodsAnswer(msgspec.Struct, frozen=True):
+    """Waiting pods; `total` counts those that are not listed too."""
+
+    total: int
+    pods: Sequence[PodView]
+    notes: Sequence[str]
+
+
+class RefusalsAnswer(msgspec.Struct, frozen=True):
+    """Refusals of the last hour, newest first."""
+
+    refusals: Sequence[RefusalView]
+    notes: Sequence[str]
+
+
+class QuotaAnswer(msgspec.Struct, frozen=True):
+    """Namespaces with what they hold."""
+
+    namespaces: Sequence[QuotaView]
+    notes: Sequence[str]
+
+
+class WhyAnswer(msgspec.Struct, frozen=True):
+    """Everything about one pod."""
+
+    why: WhyView
+    notes: Sequence[str]
+
+
+class View:
+    """All answers. `problem` says in words what is wrong with the state that is shown, None when nothing is."""
+
+    def __init__(
+        self, cluster: LiveCluster, explainer: Explainer, refusals: Refusals, problem: Callable[[], str | None]
+    ) -> None:
+        self.changes = ChangeLog(cluster)
+        self.refused = refusals
+        #: Tells one run of a process from the next: generations of another one mean nothing.
+        self.instance = secrets.token_hex(8)
+        self._cluster = cluster
+        self._explainer = explainer
+        self._problem = problem
+        self._summed: tuple[int, list[FamilyTotal]] = (-1, [])
+        self._encoded: OrderedDict[Scope, dict[str, tuple[NodeState, int, bytes]]] = OrderedDict()
+
+    async def nodes(self, scope: Scope, since: int | None, instance: str) -> bytes:
+        """NodesAnswer; with `since` of this instance, what changed after that generation."""
+        changes = self.changes.since(since if instance == self.instance else None)
+        generation = self.changes.generation
+        encoded = self._encoded_for(scope)
+        await work_off(self._encode(encoded, changes.nodes, scope))
+        summed = await self._totals(generation)
+        if len(encoded) > len(self._cluster.nodes):
+            for name in encoded.keys() - self._cluster.nodes.keys():
+                del encoded[name]
+        return _ENCODER.encode(
+            NodesAnswer(
+                instance=self.instance,
+                version=__version__,
+                generation=generation,
+                complete=changes.complete,
+                totals=summed,
+                nodes=[msgspec.Raw(encoded[name][2]) for name in changes.nodes if name in encoded],
+                gone=changes.gone,
+                notes=self._notes(_NO_DEVICES),
+            )
+        )
+
+    async def pods(self, scope: Scope) -> bytes:
+        """PodsAnswer, with as many explanations as could be worked out in a moment."""
+        records: list[PodRecord] = []
+        await work_off(find_waiting(self._cluster, scope, records))
+        records.sort(key=waits_longest)
+        listed, named = records[:_PODS], scope.everywhere
+        pods = [record.pod for record in listed]
+        await self._explainer.explain_some(pods, _EXPLAIN_SECONDS, named=named)
+        views: list[PodView] = []
+
+        def make() -> Iterator[None]:
+            for record in listed:
+                views.append(pod_view(record, lambda pod: self._explainer.known(pod, named=named)))
+                yield
+
+        await work_off(make())
+        return _ENCODER.encode(PodsAnswer(len(records), views, self._notes(NO_CPU_BOOKS)))
+
+    async def why(self, scope: Scope, namespace: str, name: str) -> bytes | None:
+        """WhyAnswer about a GPU pod that the caller may read; None when there is no such pod."""
+        pod = find_pod(self._cluster, namespace, name) if scope.sees(namespace) else None
+        why = await self._explainer.explain(pod, named=scope.everywhere) if pod is not None else None
+        return None if why is None else _ENCODER.encode(WhyAnswer(why, self._notes(NO_CPU_BOOKS)))
+
+    def refusals(self, scope: Scope) -> bytes:
+        """RefusalsAnswer."""
+        return _ENCODER.encode(RefusalsAnswer(self.refused.views(scope), self._notes(_OWN_REFUSALS)))
+
+    async def quota(self, scope: Scope) -> bytes:
+        """QuotaAnswer."""
+        views: list[QuotaView] = []
+
+        def make() -> Iterator[None]:
+            for view in quota_views(self._cluster, scope):
+                views.append(view)
+                yield
+
+        await work_off(make())
+        return _ENCODER.encode(QuotaAnswer(views, self._notes()))
+
+    def namespaces(self) -> set[str]:
+        """Every namespace that an answer may name."""
+        cluster = self._cluster
+        ruled = {name for name in cluster.namespaces() if (seen := cluster.namespace_object(name)) and seen.annotations}
+        return ruled.union(cluster.books.namespaces, self.refused.namespaces())
+
+    async def _totals(self, generation: int) -> list[FamilyTotal]:
+        """The totals as of this generation or later; several callers may sum up at the same time."""
+        if self._summed[0] == generation:
+            return self._summed[1]
+        found: dict[str, FamilyTotal] = {}
+        await work_off(sum_up(list(self._cluster.nodes.values()), found))
+        summed = totals(found.values())
+        if generation > self._summed[0]:
+            self._summed = (generation, summed)
+        return summed
+
+    def _encoded_for(self, scope: Scope) -> dict[str, tuple[NodeState, int, bytes]]:
+        found = self._encoded.setdefault(scope, {})
+        self._encoded.move_to_end(scope)
+        while len(self._encoded) > _SCOPES:
+            self._encoded.popitem(last=False)
+        return found
+
+    def _encode(
+        self, encoded: dict[str, tuple[NodeState, int, bytes]], names: Sequence[str], scope: Scope
+    ) -> Iterator[None]:
+        for name in names:
+            state = self._cluster.nodes.get(name)
+            known = encoded.get(name)
+            if state is None or (known is not None and known[0] is state and known[1] == state.version):
+                continue
+            encoded[name] = (state, state.version, _ENCODER.encode(node_view(state, scope)))
+            yield
+
+    def _notes(self, *lasting: str) -> list[str]:
+        problem = self._problem()
+        return [*([f"What is shown may be old: {problem}."] if problem else []), *lasting]
