@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -25,6 +26,7 @@ from gpusched.serve.overtaken import Overtaken
 from gpusched.serve.predecessor import SETTLED_ANNOTATION, Predecessor, carried_out_within, settled_after
 from gpusched.serve.telling.announcer import Announcer
 from gpusched.serve.telling.pending import Pending
+from gpusched.serve.telling.stale_policies import bad_configuration
 from gpusched.serve.telling.told import Told
 from gpusched.serve.wake import Waker
 from gpusched.state.cluster import Cluster
@@ -32,7 +34,7 @@ from gpusched.state.events import Kind
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What the parts of a process share."""
+    """What the parts of a process share. `on_bad_config` are told the errors of a configuration that is not used."""
 
     options: Options
     cluster: Cluster
@@ -44,6 +46,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     metrics: Metrics
     log: Log
     tasks: asyncio.TaskGroup
+    on_bad_config: list[Callable[[Sequence[str]], None]] = []
 
 
 class ExtenderRole:
@@ -85,7 +88,13 @@ class ExtenderRole:
         self.leadership = Leadership(
             lambda: not options.leader_elect or (self._election.leading and not self._stepping_down),
             self._relist,
-            (self._labeller.run, self._gates.run, waker.run, self.binder.settle_forever, *_announcing(around)),
+            (
+                self._labeller.run,
+                self._gates.run,
+                waker.run,
+                self.binder.settle_forever,
+                *_announcing(around, lambda: self.leadership.ready),
+            ),
             metrics,
             log,
             predecessor.wait,
@@ -140,7 +149,7 @@ class ExtenderRole:
         return problem
 
 
-def _announcing(around: Surroundings) -> tuple[Duty, Duty]:
+def _announcing(around: Surroundings, leads: Callable[[], bool]) -> tuple[Duty, Duty]:
     """What finds out what there is to tell, and what writes it."""
     recorder = Recorder(around.session, around.options.identity, on_drop=around.metrics.events_dropped.inc)
     told = Told(recorder.record, lambda: recorder.full, time.monotonic)
@@ -152,5 +161,12 @@ def _announcing(around: Surroundings) -> tuple[Duty, Duty]:
 
     def trusted() -> bool:
         return around.following.closed() is None
+
+    def bad_config(errors: Sequence[str]) -> None:
+        # All replicas read the same file; one of them says so.
+        if leads():
+            told.tell(bad_configuration(errors, around.options.namespace))
+
+    around.on_bad_config.append(bad_config)
 
     return Announcer(around.cluster, pending, told, trusted, time.monotonic, failed).run, recorder.run

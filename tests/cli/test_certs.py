@@ -250,4 +250,6 @@ def test_files_without_a_cluster(tmp_path: Path) -> None:
     assert f"{EXTENDER_SERVICE}.gpusched-system.svc" in served.names
     trusted = (tmp_path / "scheduler" / "ca.crt").read_bytes()
     assert trusted == (tmp_path / "extender" / "ca.crt").read_bytes()
-    assert verifies((tmp_path / "tls.crt").read_bytes(), split_bundle((tmp_path / "ca.crt").read_bytes()), NOW)
+    assert verifies(
+        (tmp_path / "tls.crt").read_bytes(), split_bundle((tmp_path / "ca.crt").read_bytes()), datetime.now(UTC)
+    )

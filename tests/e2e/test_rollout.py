@@ -144,6 +144,10 @@ def report(plane: ControlPlane, folder: Any) -> Any:
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
 
 
+def of_configuration(tree):
+    return [item for item in tree["items"] if item["reason"] == "GPUConfigInvalid"]
+
+
 def test_a_bad_configuration_is_told_of_and_not_used(plane, own):
     """The service goes on with the former one and stays ready; a good one is in use without a restart."""
     policy(plane, "configured", families="turing")
@@ -157,6 +161,10 @@ def test_a_bad_configuration_is_told_of_and_not_used(plane, own):
         assert "sometimes" in text
         assert "configuration has errors, the former one stays in use" in own.log.read_text(encoding="utf-8")
         assert plane.create(wanted, dry_run=True).status == 403
+        events = "/api/v1/namespaces/gpusched-system/events"
+        (event,) = plane.wait_for(events, of_configuration, what="event of the bad configuration")
+        assert event["message"].startswith("The configuration has errors, the former one stays in use: ")
+        assert "sometimes" in event["message"]
     finally:
         own.configure({"claims": {}})
     plane.wait_until(lambda: own.metric("gpusched_config_valid") == 1, what="good configuration in use")

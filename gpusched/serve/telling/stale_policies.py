@@ -1,4 +1,4 @@
-"""PURE. Policies that cannot be read, and pods that are older than the policy or wait for its quota."""
+"""PURE. Policy and configuration that cannot be read, and pods older than the policy or waiting for its quota."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -11,6 +11,8 @@ from gpusched.simulate.standing import unread
 from gpusched.simulate.why import outdated
 from gpusched.state.cluster import Cluster
 
+#: As the manifests name it.
+CONFIG_MAP: Final = "gpusched"
 #: Holders of slots named in one event.
 _NAMED: Final = 5
 
@@ -20,6 +22,12 @@ def invalid_policies(cluster: Cluster) -> Iterator[Saying | None]:
     for name in list(cluster.namespaces()):
         faults = unread(cluster.namespace(name).parsed)
         yield Saying(Reference("Namespace", name), EventReason.POLICY_INVALID, "; ".join(faults)) if faults else None
+
+
+def bad_configuration(errors: Sequence[str], namespace: str) -> Saying:
+    """The ConfigMap in gpusched's namespace holds a configuration with these errors."""
+    text = f"The configuration has errors, the former one stays in use: {'; '.join(errors)}"
+    return Saying(Reference("ConfigMap", CONFIG_MAP, namespace), EventReason.CONFIG_INVALID, text)
 
 
 def stale_pods(cluster: Cluster) -> Iterator[Saying | None]:

@@ -25,6 +25,7 @@ class EventReason(StrEnum):
     POLICY_STALE = "GPUPolicyStale"
     POLICY_INVALID = "GPUPolicyInvalid"
     NODE_UNUSABLE = "GPUNodeUnusable"
+    CONFIG_INVALID = "GPUConfigInvalid"
 
 
 class Saying(msgspec.Struct, frozen=True):

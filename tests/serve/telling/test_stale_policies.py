@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gpusched.kube.events import Reference
-from gpusched.serve.telling.stale_policies import invalid_policies, quota_line, stale_pods
+from gpusched.serve.telling.stale_policies import bad_configuration, invalid_policies, quota_line, stale_pods
 from gpusched.serve.telling.told import Saying
 from tests.build import bound, namespace, pod, t4_node
 from tests.placement.scene import cluster_of, gated, running, see
@@ -25,6 +25,19 @@ def test_what_cannot_be_read_is_told_with_what_to_write() -> None:
         )
     }
     assert [saying.about for saying in sayings if saying] == [Reference("Namespace", "bad")]
+
+
+def test_a_bad_configuration_is_told_of_its_object_with_every_error() -> None:
+    saying = bad_configuration(
+        ["config.yaml:1 weight: must be a number", "config.yaml:1 x: unknown"], "gpusched-system"
+    )
+    assert saying.about == Reference("ConfigMap", "gpusched", "gpusched-system")
+    assert said([saying]) == {
+        "gpusched": (
+            "GPUConfigInvalid: The configuration has errors, the former one stays in use: "
+            "config.yaml:1 weight: must be a number; config.yaml:1 x: unknown"
+        )
+    }
 
 
 def lowered(name: str = "p", digest: str = "of-an-older-policy") -> dict[str, object]:
