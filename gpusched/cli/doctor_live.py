@@ -14,6 +14,7 @@ from gpusched.cli.questions import ADMISSION, get, items, name_of, webhook_confi
 from gpusched.cli.webhook_certificates import Certificates
 from gpusched.core.fields import Field
 from gpusched.doctor.gpu_software import rewriting
+from gpusched.doctor.installation import CLOCK_LINE
 from gpusched.doctor.scene import Installation, Probe, Tree
 from gpusched.kube.session import Session
 from gpusched.local.installed import documents, manifests_folder
@@ -50,7 +51,7 @@ class _Inquiry:
             self._version(), self._schedulers(),
         )  # fmt: skip
         webhooks = tuple(tree for tree in hooks if name_of(tree) == "gpusched")
-        replicas = await self._replicas(items(own[1]))
+        replicas, clocks = await self._replicas(items(own[1]))
         certificates = Certificates(self._session, self._now)
         bundles, expiry = await certificates.examine(webhooks)
         age, seconds, holder = self._lease(lease[1])
@@ -69,6 +70,7 @@ class _Inquiry:
             lease_age=age,
             lease_seconds=seconds,
             replicas=replicas,
+            clocks=clocks,
             scheduler=schedulers,
             version=version,
         )
@@ -104,17 +106,21 @@ class _Inquiry:
             age = (self._now - datetime.fromisoformat(renewed)).total_seconds()
         return age, float(seconds) if isinstance(seconds, int) else 15.0, holder if isinstance(holder, str) else ""
 
-    async def _replicas(self, pods: list[Tree]) -> tuple[Probe, ...]:
-        return tuple(await asyncio.gather(*(self._replica(name_of(pod)) for pod in pods)))
+    async def _replicas(self, pods: list[Tree]) -> tuple[tuple[Probe, ...], tuple[Probe, ...]]:
+        told = await asyncio.gather(*(self._replica(name_of(pod)) for pod in pods))
+        return tuple(ready for ready, _ in told), tuple(clock for _, clock in told)
 
-    async def _replica(self, name: str) -> Probe:
-        """What a replica says of itself, its cache and its role, through the API server's proxy."""
+    async def _replica(self, name: str) -> tuple[Probe, Probe]:
+        """What a replica says of itself, its cache and its role, and of its clock, through the API server's proxy."""
+        subject = f"pod/{NAMESPACE}/{name}"
         path = f"{_PODS}/{name}:{_ADMIN_PORT}/proxy/readyz"
         response = await self._session.request("GET", path, timeout=_SECONDS)
-        text = " ".join(response.body.decode("utf-8", "replace").split())
         if response.status == 403:
-            return Probe(f"pod/{NAMESPACE}/{name}", response.message, known=False)
-        return Probe(f"pod/{NAMESPACE}/{name}", "" if response.ok else text or f"HTTP {response.status}")
+            return Probe(subject, response.message, known=False), Probe(subject)
+        told = response.body.decode("utf-8", "replace")
+        skew = next((line for line in told.splitlines() if line.startswith(CLOCK_LINE)), "")
+        ready = Probe(subject, "" if response.ok else " ".join(told.split()) or f"HTTP {response.status}")
+        return ready, Probe(subject, skew)
 
     async def _schedulers(self) -> tuple[Probe, ...]:
         _, listed = await self._get("/api/v1/namespaces/kube-system/pods", _SCHEDULERS)

@@ -30,6 +30,8 @@ CHECKS: Final[tuple[Check, ...]] = (
           live=True),
     Check("replica-not-ready", _ERROR, "a replica is not ready",
           "It answers nothing; with the last one gone GPU pods wait.", installation.replicas, live=True),
+    Check("clock-skew", _WARNING, "a replica's clock is wrong",
+          "Certificates and the Lease are judged by it.", installation.clocks, live=True),
     Check("scheduler-configuration", _ERROR, "kube-scheduler does not call gpusched",
           "Pods are placed without memory claims, quotas and live policy.", installation.scheduler, live=True),
     Check("kubernetes-version", _ERROR, "Kubernetes is too old",

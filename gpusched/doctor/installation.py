@@ -1,6 +1,7 @@
 """Checks of gpusched itself on a live cluster: its webhooks, certificates, leader, and the scheduler that asks it."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from gpusched.doctor.check import Sight
 from gpusched.doctor.scene import Installation, Probe, Scene
@@ -9,6 +10,8 @@ from gpusched.doctor.webhook_drift import drift
 #: Since this version matchConditions of webhooks are always on (kubernetes/enhancements 3716), without which every pod
 #: would wait for gpusched.
 OLDEST = (1, 30)
+#: How a replica begins the line of its readiness that tells of a clock that is wrong.
+CLOCK_LINE: Final = "clock: "
 _APPLY = "kubectl apply -k manifests/base"
 _LOGS = "kubectl logs -n gpusched-system -l app.kubernetes.io/name=gpusched --tail=50"
 
@@ -38,13 +41,13 @@ def policies(scene: Scene) -> Iterator[Sight]:
 def bundles(scene: Scene) -> Iterator[Sight]:
     """CA bundles that cannot be parsed, or do not match what is served."""
     found = _present(scene)
-    yield from _of(found.bundles if found is not None else (), "gpusched config check  # then issue certificates anew")
+    yield from _of(found.bundles if found is not None else (), "gpusched certs status")
 
 
 def expiry(scene: Scene) -> Iterator[Sight]:
     """Certificates that end soon."""
     found = _present(scene)
-    yield from _of(found.expiry if found is not None else (), "kubectl get secret -n gpusched-system  # renew them")
+    yield from _of(found.expiry if found is not None else (), "gpusched certs rotate  # or renew the files")
 
 
 def reachable(scene: Scene) -> Iterator[Sight]:
@@ -68,6 +71,12 @@ def replicas(scene: Scene) -> Iterator[Sight]:
     """Replicas that say themselves that they are not ready."""
     found = _present(scene)
     yield from _of(found.replicas if found is not None else (), _LOGS)
+
+
+def clocks(scene: Scene) -> Iterator[Sight]:
+    """Replicas whose clocks are not the API server's."""
+    found = _present(scene)
+    yield from _of(found.clocks if found is not None else (), "timedatectl status  # on the node of that pod")
 
 
 def scheduler(scene: Scene) -> Iterator[Sight]:

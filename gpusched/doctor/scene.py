@@ -43,6 +43,8 @@ class Installation(msgspec.Struct, frozen=True):
     lease_age: float | None = None
     lease_seconds: float = 15.0
     replicas: tuple[Probe, ...] = ()
+    #: How far the clock of a replica is from the API server's, where it is worth telling.
+    clocks: tuple[Probe, ...] = ()
     scheduler: tuple[Probe, ...] = ()
     version: tuple[int, int] | None = None
 

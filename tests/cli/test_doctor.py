@@ -105,6 +105,10 @@ FAULTS = {
         lambda api: api.answers.update({READY: (503, b"not ready: cache 300 s old\n")}),
         "replica-not-ready", "not ready: cache 300 s old",
     ),
+    "a clock that is wrong": (
+        lambda api: api.answers.update({READY: (200, b"ready\nclock: 70 s behind the API server's\n")}),
+        "clock-skew", "clock: 70 s behind the API server's",
+    ),
     "another authority": (lambda api: api.serve(leaf_of(other())), "ca-bundle", "signed by CN=other"),
     "no certificate in the bundle": (lambda api: api.register(b"nonsense"), "ca-bundle", "is no certificate"),
     "an empty bundle": (lambda api: api.register(b""), "ca-bundle", "has no CA bundle"),

@@ -182,6 +182,7 @@ INSTALLED = Installation(present=True, holder="a", lease_age=1.0, version=(1, 37
         ({"holder": ""}, "leader"),
         ({"lease_age": 3600.0}, "leader"),
         ({"replicas": (Probe("pod/a", "not ready: the cache is old"),)}, "replica-not-ready"),
+        ({"clocks": (Probe("pod/a", "clock: 70 s behind the API server's"),)}, "clock-skew"),
         ({"scheduler": (Probe("pod/kube-scheduler", "runs without --config"),)}, "scheduler-configuration"),
         ({"version": (1, 27)}, "kubernetes-version"),
         ({"strangers": ("hami-webhook",)}, "other-gpu-webhook"),

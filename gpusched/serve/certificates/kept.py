@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from certs.profile import Profile, extender_profile, webhook_profile
+from gpusched.doctor.installation import CLOCK_LINE
 from gpusched.kube.secret_store import SecretStore
 from gpusched.kube.session import Session
 from gpusched.kube.webhook_bundles import bundles_of, read_configurations
@@ -21,6 +22,8 @@ from gpusched.serve.tls import LiveContext
 LOOK_SECONDS: Final = 3.0
 #: The same until the first certificate is there, and of the replica that rotates while a rotation goes on.
 _SOON_SECONDS: Final = 0.5
+#: From here on it is worth telling: certificates, and the Lease of a leader that vanished, are judged by the clock.
+_SKEW_SECONDS: Final = 5
 
 
 class KeptCertificates:
@@ -51,7 +54,11 @@ class KeptCertificates:
 
     def lines(self) -> list[str]:
         """What is not as it should be, for people."""
-        return [f"certificates: {each.problem}" for each in self._served if each.problem]
+        problems = [f"certificates: {each.problem}" for each in self._served if each.problem]
+        skew = round(self._session.clock_ahead / timedelta(seconds=1))
+        if abs(skew) >= _SKEW_SECONDS:
+            problems.append(f"{CLOCK_LINE}{abs(skew)} s {'ahead of' if skew > 0 else 'behind'} the API server's")
+        return problems
 
     def tasks(self, leads: Callable[[], bool]) -> list[Coroutine[object, object, None]]:
         """What is to run until cancelled; `leads` says whether this replica renews and rotates."""
