@@ -5,12 +5,14 @@ instead. Without any of them, and without Go, the tests are skipped, or fail whe
 """
 
 import hashlib
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gpusched.local import binaries as finder
@@ -24,6 +26,7 @@ from gpusched.local.control_plane import ControlPlane
 from gpusched.local.existing import VARIABLE, ExistingCluster
 from gpusched.local.installed import Installed
 from gpusched.local.options import Options
+from tests.e2e.audited import audit_policy, without_right
 
 HERE = Path(__file__).parent
 #: A cold build on two cores takes up to ten minutes; a test by itself must not.
@@ -109,12 +112,20 @@ def control_plane_options() -> Options:
 
 
 @pytest.fixture(scope="module")
-def control_plane(
-    request: pytest.FixtureRequest, binaries: Binaries, control_plane_options: Options
-) -> Iterator[ControlPlane]:
+def audited(control_plane_options: Options, tmp_path_factory: pytest.TempPathFactory) -> Options:
+    """The same, with everything that gpusched asks for in the audit log."""
+    path = tmp_path_factory.mktemp("audit") / "policy.json"
+    path.write_text(json.dumps(audit_policy()), encoding="utf-8")
+    given = control_plane_options.arguments
+    flags = (f"--audit-policy-file={path}", *given.get("kube-apiserver", ()))
+    return msgspec.structs.replace(control_plane_options, audit=True, arguments={**given, "kube-apiserver": flags})
+
+
+@pytest.fixture(scope="module")
+def control_plane(request: pytest.FixtureRequest, binaries: Binaries, audited: Options) -> Iterator[ControlPlane]:
     """A control plane for the tests of a module; its logs are kept if a test failed."""
     tell = teller(request.config)
-    with ControlPlane(binaries, control_plane_options, tell) as started:
+    with ControlPlane(binaries, audited, tell) as started:
         yield started
         if request.session.testsfailed:
             tell(f"logs of the control plane: {started.keep_logs()}")
@@ -133,12 +144,16 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Operations]:
 
 @pytest.fixture(scope="module")
 def installed(control_plane: ControlPlane) -> Iterator[Installed]:
-    """gpusched on the control plane, with its default configuration, the extender in kube-scheduler, and a class."""
+    """gpusched on the control plane, with its default configuration, the extender in kube-scheduler, and a class.
+
+    It has the rights of its manifests, and must never have lacked one.
+    """
     control_plane.apply(
         [{"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}]
     )
     with Installed(control_plane) as running:
         yield running
+    assert without_right(control_plane.logs / "audit.log") == []
 
 
 @pytest.fixture

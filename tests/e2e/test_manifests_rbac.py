@@ -5,30 +5,18 @@ import json
 
 import pytest
 
-from gpusched.local.credentials import IDENTITIES
 from gpusched.local.installed import documents
-from gpusched.local.options import Options
 from gpusched.local.replicas import Replicas
 from tests.build import h100_node, pod, t4_node
 from tests.cli.commands import run
+from tests.e2e.audited import Right, right
 from tests.e2e.extender_client import SecondScheduler
 from tests.e2e.scheduling import annotate_namespace, bound_node, create, delete, events, refusal
 from tests.e2e.seen import nodes_seen, policy
 from tests.manifests.overlays import MANIFESTS
 
-Right = tuple[str, str, str]
-USER = IDENTITIES["gpusched"].user
 #: A text that changed is written half a minute later at the soonest.
 LATER = {("", "events", "patch")}
-
-
-def audit_policy():
-    """Everything that gpusched asks for, reads too, and what others do not at all."""
-    return {
-        "apiVersion": "audit.k8s.io/v1",
-        "kind": "Policy",
-        "rules": [{"level": "Metadata", "users": [USER], "omitStages": ["RequestReceived"]}, {"level": "None"}],
-    }
 
 
 def allowed() -> set[Right]:
@@ -44,12 +32,6 @@ def allowed() -> set[Right]:
     }
 
 
-def right(entry) -> Right:
-    about = entry["objectRef"]
-    resource = "/".join(filter(None, [about["resource"], about.get("subresource")]))
-    return about.get("apiGroup", ""), resource, entry["verb"]
-
-
 def nodes_by_name(port, token) -> int:
     """The status of the page's nodes for a caller who reaches the admin port by a name."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -59,13 +41,6 @@ def nodes_by_name(port, token) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
-
-
-@pytest.fixture(scope="module")
-def control_plane_options(tmp_path_factory):
-    path = tmp_path_factory.mktemp("audit") / "policy.json"
-    path.write_text(json.dumps(audit_policy()), encoding="utf-8")
-    return Options(audit=True, arguments={"kube-apiserver": (f"--audit-policy-file={path}",)})
 
 
 @pytest.fixture
