@@ -55,53 +55,45 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.timeout(seconds))
 
 
+def need(request: pytest.FixtureRequest, what: str, reason: str | None, *, excused: bool = False) -> None:
+    """End here if there is a reason why it cannot be tested: loudly, and as a failure where that was asked for."""
+    if reason is None:
+        return
+    if os.environ.get("GPUSCHED_E2E") == "require" and not excused:
+        pytest.fail(reason)
+    teller(request.config)(f"NOT TESTED {what}: {reason}")
+    pytest.skip(reason)
+
+
 @pytest.fixture(scope="session")
 def binaries(request: pytest.FixtureRequest) -> Binaries:
     """The five programs, built if need be."""
     reason = finder.missing()
-    if reason is not None:
-        told = f"{reason}; put Go on the PATH or run `python -m gpusched.local`, which installs it"
-        if os.environ.get("GPUSCHED_E2E") == "require":
-            pytest.fail(told)
-        teller(request.config)(f"NOT TESTED against a real control plane: {told}")
-        pytest.skip(told)
+    told = reason and f"{reason}; put Go on the PATH or run `python -m gpusched.local`, which installs it"
+    need(request, "against a real control plane", told)
     return finder.resolve(progress=teller(request.config))
 
 
 @pytest.fixture(scope="session")
 def kubelet_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict[str, Path]:
     """The programs of a node with a real kubelet, built if need be."""
-    reason = node_finder.missing()
-    if reason is not None:
-        # No more can be required of a machine that gives nobody mounts or control groups of their own.
-        if os.environ.get("GPUSCHED_E2E") == "require" and kubelet_isolation.missing() is None:
-            pytest.fail(reason)
-        teller(request.config)(f"NOT TESTED against a real kubelet: {reason}")
-        pytest.skip(reason)
+    # No more can be required of a machine that gives nobody mounts or control groups of their own.
+    enclosed = kubelet_isolation.missing() is None
+    need(request, "against a real kubelet", node_finder.missing(), excused=not enclosed)
     return node_finder.resolve(progress=teller(request.config))
 
 
 @pytest.fixture(scope="session")
 def client_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict[str, Path]:
     """kubectl and kustomize, built if need be."""
-    reason = client_finder.missing()
-    if reason is not None:
-        if os.environ.get("GPUSCHED_E2E") == "require":
-            pytest.fail(reason)
-        teller(request.config)(f"NOT TESTED with kubectl and kustomize: {reason}")
-        pytest.skip(reason)
+    need(request, "with kubectl and kustomize", client_finder.missing())
     return client_finder.resolve(progress=teller(request.config))
 
 
 @pytest.fixture(scope="session")
 def karpenter_programs(request: pytest.FixtureRequest, binaries: Binaries) -> dict[str, Path]:
     """Karpenter with its kwok provider, built if need be."""
-    reason = karpenter_finder.missing()
-    if reason is not None:
-        if os.environ.get("GPUSCHED_E2E") == "require":
-            pytest.fail(reason)
-        teller(request.config)(f"NOT TESTED with Karpenter: {reason}")
-        pytest.skip(reason)
+    need(request, "with Karpenter", karpenter_finder.missing())
     return karpenter_finder.resolve(progress=teller(request.config))
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.build import container
+from tests.e2e.definitions import defined
 from tests.e2e.seen import denied, policy
 
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def template(families=None):
@@ -32,36 +32,16 @@ def asked(installed, plane, path, change, content_type=MERGE):
 
 @pytest.fixture(scope="module")
 def ray(control_plane):
-    """KubeRay's RayCluster, its schema left open, with its status apart as KubeRay has it."""
-    names = {"plural": "rayclusters", "singular": "raycluster", "kind": "RayCluster"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "rayclusters.ray.io"},
-        "spec": {"group": "ray.io", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
-    control_plane.apply([definition])
-    yield
-    control_plane.request("DELETE", f"{DEFINITIONS}/rayclusters.ray.io")
+    """KubeRay's RayCluster, with its status apart as KubeRay has it."""
+    with defined(control_plane, "ray.io", "RayCluster", "rayclusters", status=True):
+        yield
 
 
 @pytest.fixture(scope="module")
 def workflows(control_plane):
     """Argo's Workflow, whose controller writes the status into the object itself."""
-    names = {"plural": "workflows", "singular": "workflow", "kind": "Workflow"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": schema}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "workflows.argoproj.io"},
-        "spec": {"group": "argoproj.io", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
-    control_plane.apply([definition])
-    yield
-    control_plane.request("DELETE", f"{DEFINITIONS}/workflows.argoproj.io")
+    with defined(control_plane, "argoproj.io", "Workflow", "workflows", version="v1alpha1"):
+        yield
 
 
 DEPLOYMENT = {

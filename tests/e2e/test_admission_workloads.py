@@ -3,6 +3,7 @@
 import pytest
 
 from tests.build import container, pod
+from tests.e2e.definitions import defined
 from tests.e2e.seen import denied, policy
 
 APPS, BATCH = "/apis/apps/v1/namespaces", "/apis/batch/v1/namespaces"
@@ -90,19 +91,9 @@ def test_bad_amount_in_a_template_is_refused_before_the_api_server_does_it_in_it
 
 @pytest.fixture(scope="module")
 def ray(control_plane):
-    """KubeRay's RayCluster, its schema left open."""
-    names = {"plural": "rayclusters", "singular": "raycluster", "kind": "RayCluster"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "rayclusters.ray.io"},
-        "spec": {"group": "ray.io", "names": names, "scope": "Namespaced", "versions": [version]},
-    }
-    control_plane.apply([definition])
-    yield
-    control_plane.request("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io")
+    """KubeRay's RayCluster."""
+    with defined(control_plane, "ray.io", "RayCluster", "rayclusters"):
+        yield
 
 
 def test_custom_kind_is_judged_by_its_templates(installed, control_plane, namespace, ray):

@@ -10,6 +10,7 @@ from gpusched.local.replicas import Replicas
 from tests.build import h100_node, pod, t4_node
 from tests.cli.commands import run
 from tests.e2e.audited import Right, right
+from tests.e2e.definitions import defined
 from tests.e2e.extender_client import SecondScheduler
 from tests.e2e.scheduling import annotate_namespace, bound_node, create, delete, events, refusal
 from tests.e2e.seen import nodes_seen, policy
@@ -59,16 +60,8 @@ def entries(control_plane):
 @pytest.fixture
 def cluster_policies(control_plane):
     """The kind that comes with the GPU Operator; without it there is nothing to watch."""
-    names = {"kind": "ClusterPolicy", "plural": "clusterpolicies", "singular": "clusterpolicy"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "clusterpolicies.nvidia.com"},
-        "spec": {"group": "nvidia.com", "scope": "Cluster", "names": names, "versions": [version]},
-    }
-    control_plane.apply([definition])
+    with defined(control_plane, "nvidia.com", "ClusterPolicy", "clusterpolicies", scope="Cluster"):
+        yield
 
 
 def test_every_right_is_used_and_none_is_missing(control_plane, cluster_policies, entries, fake_nodes, namespace):

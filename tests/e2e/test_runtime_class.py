@@ -5,10 +5,10 @@ import secrets
 import pytest
 
 from tests.build import node, pod
+from tests.e2e.definitions import defined
 from tests.e2e.seen import policy
 
 CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "nvidia.com"
 
 
@@ -143,21 +143,10 @@ def test_class_that_contradicts_the_pod_is_left_out(installed, control_plane, na
 @pytest.fixture(scope="module")
 def operator_kind(installed, control_plane):
     """The GPU Operator's kind ClusterPolicy, its schema left open; gpusched starts anew to find it."""
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    names = {"plural": "clusterpolicies", "singular": "clusterpolicy", "kind": "ClusterPolicy"}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"clusterpolicies.{GROUP}"},
-        "spec": {"group": GROUP, "names": names, "scope": "Cluster", "versions": [version]},
-    }
-    control_plane.apply([definition])
-    installed.stop()
-    installed.start()
-
-    yield
-    control_plane.request("DELETE", f"{DEFINITIONS}/clusterpolicies.{GROUP}").expect()
+    with defined(control_plane, GROUP, "ClusterPolicy", "clusterpolicies", scope="Cluster"):
+        installed.stop()
+        installed.start()
+        yield
     installed.stop()
     installed.start()
 
