@@ -140,7 +140,7 @@ def test_the_api_server_gives_up_a_binding_after_its_timeout(plane):
         "metadata": {"name": "held"},
         "target": {"kind": "Node", "name": "to-cpu"},
     }
-    with slow_webhook(4.0) as (url, ca, answered):
+    with slow_webhook(8.0) as (url, ca, answered):
         plane.apply([webhook_configuration(url, ca)])
         place = f"{path('default', 'held')}/binding"
 
@@ -156,7 +156,7 @@ def test_the_api_server_gives_up_a_binding_after_its_timeout(plane):
         answer = plane.request("POST", place, binding, query={"timeout": "1500ms"})
         took = time.monotonic() - began
         try:
-            assert (answer.status, 1.4 < took < 3.0) == (504, True), (answer.message, took)
+            assert (answer.status, 1.4 < took < 6.0) == (504, True), (answer.message, took)
             assert answered.wait(30)
             time.sleep(2)
             assert node_of(read(plane, "default", "held")) is None
