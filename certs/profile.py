@@ -34,7 +34,7 @@ def webhook_profile(namespace: str) -> Profile:
     """What the API server calls."""
     return Profile(
         server="webhook",
-        secret="gpusched-webhook-tls",  # noqa: S106 - the name of one
+        secret="gpusched-webhook-tls",  # noqa: S106 - the name of a Secret, not what is in it
         title="gpusched webhook CA",
         names=(*service_names(WEBHOOK_SERVICE, namespace), *LOCAL_NAMES),
         authority_lifetime=timedelta(days=5 * 365),
@@ -46,7 +46,7 @@ def extender_profile(namespace: str) -> Profile:
     """What kube-scheduler calls."""
     return Profile(
         server="extender",
-        secret="gpusched-extender-tls",  # noqa: S106 - the name of one
+        secret="gpusched-extender-tls",  # noqa: S106 - the name of a Secret, not what is in it
         title="gpusched extender CA",
         names=(*service_names(EXTENDER_SERVICE, namespace), *LOCAL_NAMES),
         authority_lifetime=timedelta(days=10 * 365),

@@ -20,6 +20,7 @@ from gpusched.cli.output import write
 from gpusched.cli.serving_certificates import issue_serving_certificates, scheduler_files, write_files
 from gpusched.cli.session import BAD_INPUT, PROBLEMS, output_options
 from gpusched.cli.session import Session as Output
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.kube.errors import ConfigurationError, StatusError, Unreachable
 from gpusched.kube.secret_store import Refused, SecretStore
 from gpusched.kube.session import Session
@@ -37,7 +38,7 @@ kube-scheduler goes on with its present files: they hold both authorities. At le
 
 
 def _cluster_options(command: _Command) -> _Command:
-    command = click.option("--namespace", default="gpusched-system", show_default=True, help="gpusched's own.")(command)
+    command = click.option("--namespace", default=OWN_NAMESPACE, show_default=True, help="gpusched's own.")(command)
     command = click.option("--context", help="Context of the kubeconfig.")(command)
     return click.option("--kubeconfig", metavar="FILE", help="Where the API server is.")(command)
 

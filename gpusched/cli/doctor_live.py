@@ -9,18 +9,19 @@ import msgspec
 
 from gpusched.cli.access import Access
 from gpusched.cli.inputs import Inputs
-from gpusched.cli.live import NAMESPACE, ask
+from gpusched.cli.live import ask
 from gpusched.cli.questions import ADMISSION, get, items, name_of, webhook_configurations
 from gpusched.cli.webhook_certificates import Certificates
 from gpusched.core.fields import Field
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.doctor.gpu_software import rewriting
 from gpusched.doctor.installation import CLOCK_LINE
 from gpusched.doctor.scene import Installation, Probe, Tree
 from gpusched.kube.session import Session
 from gpusched.local.installed import documents, manifests_folder
 
-_LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/gpusched"
-_PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_LEASE: Final = f"/apis/coordination.k8s.io/v1/namespaces/{OWN_NAMESPACE}/leases/gpusched"
+_PODS: Final = f"/api/v1/namespaces/{OWN_NAMESPACE}/pods"
 _OWN: Final = {"labelSelector": "app.kubernetes.io/name=gpusched"}
 _SCHEDULERS: Final = {"labelSelector": "component=kube-scheduler"}
 _ADMIN_PORT: Final = 8080
@@ -112,7 +113,7 @@ class _Inquiry:
 
     async def _replica(self, name: str) -> tuple[Probe, Probe]:
         """What a replica says of itself, its cache and its role, and of its clock, through the API server's proxy."""
-        subject = f"pod/{NAMESPACE}/{name}"
+        subject = f"pod/{OWN_NAMESPACE}/{name}"
         path = f"{_PODS}/{name}:{_ADMIN_PORT}/proxy/readyz"
         response = await self._session.request("GET", path, timeout=_SECONDS)
         if response.status == 403:

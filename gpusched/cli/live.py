@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from gpusched.cli.access import Access, Forbidden, Unavailable, Wanted
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.kube.credentials import context_namespace as context_of
 from gpusched.kube.credentials import has_kubeconfig
 from gpusched.kube.errors import ConfigurationError, KubeError, StatusError, Unreachable
@@ -18,9 +19,8 @@ from gpusched.simulate.manifest import CLUSTER_SCOPED, Manifest
 
 #: What messages name as the source of an object.
 SOURCE: Final = "cluster"
-NAMESPACE: Final = "gpusched-system"
-CONFIG_SOURCE: Final = f"configmap/{NAMESPACE}/gpusched"
-CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/gpusched"
+CONFIG_SOURCE: Final = f"configmap/{OWN_NAMESPACE}/gpusched"
+CONFIG_MAP: Final = f"/api/v1/namespaces/{OWN_NAMESPACE}/configmaps/gpusched"
 
 _PAGE: Final = "500"
 _SECONDS: Final = 60.0
@@ -225,11 +225,11 @@ class _Reader:
         """The text of the configuration, or a note why it is not there."""
         response = await self._session.request("GET", CONFIG_MAP, timeout=_SECONDS)
         if response.status == _ABSENT:
-            return None, f"no ConfigMap {NAMESPACE}/gpusched: the default configuration holds"
+            return None, f"no ConfigMap {OWN_NAMESPACE}/gpusched: the default configuration holds"
         if not response.ok:
             return None, (
-                f"ConfigMap {NAMESPACE}/gpusched cannot be read: judged by the default configuration, name another with"
-                " --config"
+                f"ConfigMap {OWN_NAMESPACE}/gpusched cannot be read: judged by the default configuration, name another"
+                " with --config"
             )
         try:
             return msgspec.json.decode(response.body, type=_ConfigMap).data.get("config.yaml"), ""

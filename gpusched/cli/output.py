@@ -11,7 +11,7 @@ from gpusched.cli.yaml_scalars import plain
 try:
     from yaml import CSafeDumper as SafeDumper
 except ImportError:  # PyYAML without libyaml
-    from yaml import SafeDumper  # type: ignore[assignment]  # - the same class without libyaml
+    from yaml import SafeDumper  # type: ignore[assignment]  # the same class without libyaml
 
 
 class _Dumper(SafeDumper):

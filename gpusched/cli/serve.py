@@ -18,6 +18,7 @@ import uvloop
 from certs.rotation import Terms
 from gpusched.cli.inputs import read_inputs
 from gpusched.cli.serving_certificates import issue_serving_certificates
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.kube.errors import ConfigurationError
 from gpusched.obs.logging import LEVELS, Log, configure
 from gpusched.policy.model import Config
@@ -59,7 +60,7 @@ _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
               show_default=True, help="Who may read the page: tokens' owners, or also this machine.")  # fmt: skip
 @click.option("--extender-plain-http", is_flag=True,
               help="Serve the extender without TLS, on the loopback interface only.")  # fmt: skip
-@click.option("--namespace", default="gpusched-system", show_default=True, help="gpusched's own namespace.")
+@click.option("--namespace", default=OWN_NAMESPACE, show_default=True, help="gpusched's own namespace.")
 @click.option("--pod-name", envvar="POD_NAME", default="", help="gpusched's own pod, which is labelled when it leads.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
               help="Without election this must be the only replica.")  # fmt: skip

@@ -8,7 +8,9 @@ import msgspec
 
 from gpusched.admission.admission import Admission
 from gpusched.cli.access import Access, Forbidden, Unavailable
-from gpusched.cli.live import CONTROLLERS, NAMESPACE, SOURCE, ask, context_namespace, in_pod
+from gpusched.cli.live import CONTROLLERS, SOURCE, ask, context_namespace, in_pod
+from gpusched.cli.session import TOKEN_VARIABLE
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.kube.session import Session
 from gpusched.serve.view.why import WhyView
 from gpusched.simulate.explain import Explanation
@@ -16,9 +18,7 @@ from gpusched.simulate.result import PlacementView, PodView, ReasonView, Unsched
 from gpusched.simulate.why import Target, Why
 
 #: Where the service is, seen from a pod.
-_INSIDE: Final = f"http://gpusched-webhook.{NAMESPACE}.svc:8080"
-#: A token for the service, for users whose kubeconfig has a certificate in its place.
-TOKEN_VARIABLE: Final = "GPUSCHED_TOKEN"  # noqa: S105 - its name
+_INSIDE: Final = f"http://gpusched-webhook.{OWN_NAMESPACE}.svc:8080"
 _SECONDS: Final = 30.0
 _WORKLOADS: Final = frozenset(kind.lower() for kind, *_ in CONTROLLERS)
 
@@ -49,6 +49,7 @@ def ask_service(access: Access, server: str | None, targets: tuple[Target, ...],
     query = {"namespace": namespace, "name": target.name}
 
     async def asked(session: Session) -> bytes:
+        # For users whose kubeconfig has a certificate in its place.
         own = os.environ.get(TOKEN_VARIABLE)
         header = f"Bearer {own}" if own else await session.authorization()
         if not header:

@@ -26,6 +26,9 @@ GOOD: Final = 0
 PROBLEMS: Final = 1
 BAD_INPUT: Final = 2
 
+#: Where a token for a running gpusched may stand.
+TOKEN_VARIABLE: Final = "GPUSCHED_TOKEN"  # noqa: S105 - the name of a variable, no token
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 files_option = click.option(
@@ -103,7 +106,7 @@ class Session:
         config: str | None = None,
         *others: str | None,
         access: Access | None = None,
-        wanted: Wanted = Wanted(),  # noqa: B008 - a frozen value
+        wanted: Wanted = Wanted(),  # noqa: B008 - a frozen record may be shared by all calls
     ) -> Inputs:
         """Read the inputs; `others` are further paths that the command reads by itself.
 

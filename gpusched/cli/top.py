@@ -12,19 +12,17 @@ from gpusched.cli import watch as watching
 from gpusched.cli.access import Access, access_options
 from gpusched.cli.inputs import world_of
 from gpusched.cli.selection import label_selector, matching_nodes
-from gpusched.cli.session import Session, cluster_option, config_option, output_options
+from gpusched.cli.session import TOKEN_VARIABLE, Session, cluster_option, config_option, output_options
 from gpusched.cli.style import is_terminal
 from gpusched.cli.top_source import Server, TopView, is_server_url, look_at_world
 from gpusched.cli.top_text import top_text
 from gpusched.core.families import FAMILIES, canonical_family, nearest_family
 
-_TOKEN_VARIABLE = "GPUSCHED_TOKEN"  # noqa: S105 - its name
-
 
 @click.command()
 @click.option("--server", metavar="URL", help="A running gpusched's admin port, such as http://127.0.0.1:8080.")
 @click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help=f"Token for --server; ${_TOKEN_VARIABLE} unless given.")  # fmt: skip
+              help=f"Token for --server; ${TOKEN_VARIABLE} unless given.")  # fmt: skip
 @cluster_option
 @config_option
 @click.option("--family", metavar="NAME", help="Only nodes with GPUs of this family.")
@@ -112,4 +110,4 @@ def _narrowed(view: TopView, family: str | None, namespace: str | None) -> TopVi
 
 
 def _token(file: Path | None) -> str:
-    return os.environ.get(_TOKEN_VARIABLE, "") if file is None else file.read_text(encoding="utf-8").strip()
+    return os.environ.get(TOKEN_VARIABLE, "") if file is None else file.read_text(encoding="utf-8").strip()

@@ -78,7 +78,7 @@ class Election:
         *,
         on_start: Callable[[], None] = lambda: None,
         on_stop: Callable[[], None] = lambda: None,
-        terms: Terms = Terms(),  # noqa: B008 - frozen
+        terms: Terms = Terms(),  # noqa: B008 - a frozen record may be shared by all calls
         timing: Timing | None = None,
     ) -> None:
         if not terms.lease > terms.renew > terms.retry * _JITTER:

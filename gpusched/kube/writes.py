@@ -52,7 +52,7 @@ async def bind(
     uid: str,
     node: str,
     annotations: Mapping[str, str],
-    timeout: float,  # noqa: ASYNC109 - the API server's limit as well
+    timeout: float,  # noqa: ASYNC109 - sent to the API server, which keeps it too
 ) -> Outcome:
     """POST pods/binding. The API server merges `annotations` into the pod in the same write, and refuses when the pod
     of that name has another UID, so that a recreated pod is not bound (kube-apiserver, BindingREST).
@@ -80,7 +80,7 @@ async def bind(
     return outcome
 
 
-async def get_pod(session: Session, namespace: str, name: str, *, timeout: float = _SECONDS) -> tuple[int, object]:  # noqa: ASYNC109 - the session's
+async def get_pod(session: Session, namespace: str, name: str, *, timeout: float = _SECONDS) -> tuple[int, object]:  # noqa: ASYNC109 - handed to the session, which keeps it
     """The HTTP status and the pod as it is now (without a resourceVersion the read is a quorum read), None unless 200.
 
     Raises Unreachable; a body that is no JSON counts as status 500.

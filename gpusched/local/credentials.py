@@ -13,6 +13,8 @@ import msgspec
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from gpusched.core.names import OWN_NAMESPACE
+
 _PRIVATE: Final = 0o600
 
 
@@ -36,7 +38,7 @@ IDENTITIES: Final[Mapping[str, Identity]] = {
     "scheduler": Identity("system:kube-scheduler"),
     "kcm": Identity("system:kube-controller-manager", ("system:masters",)),
     "kwok": Identity("system:kwok", ("system:masters",)),
-    "gpusched": service_account("gpusched-system", "gpusched"),
+    "gpusched": service_account(OWN_NAMESPACE, "gpusched"),
 }
 
 

@@ -74,7 +74,7 @@ class Forwarder:
             if not targets:
                 return
             with suppress(OSError):
-                far_reader, far_writer = await asyncio.open_connection(LOOPBACK, random.choice(targets))  # noqa: S311 - spreads load
+                far_reader, far_writer = await asyncio.open_connection(LOOPBACK, random.choice(targets))  # noqa: S311 - spreads connections, guards nothing
                 try:
                     async with asyncio.TaskGroup() as both:
                         both.create_task(_copy(reader, far_writer))

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 import msgspec
 
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.errors import LocalError
 from gpusched.local.forwarder import Forwarder
@@ -160,7 +161,7 @@ def _pod(name: str) -> dict[str, object]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "gpusched-system", "labels": {"app.kubernetes.io/name": SERVICE}},
+        "metadata": {"name": name, "namespace": OWN_NAMESPACE, "labels": {"app.kubernetes.io/name": SERVICE}},
         "spec": {
             "schedulerName": "none",
             # Of the namespace's PodSecurity level.

@@ -7,6 +7,7 @@ import msgspec
 
 from gpusched.core.constraints import MemoryBound
 from gpusched.core.fault import Fault
+from gpusched.core.names import OWN_NAMESPACE
 from gpusched.core.pod import Toleration
 from gpusched.core.pool import Sharing
 from gpusched.core.selector import Requirement
@@ -124,7 +125,7 @@ class Config(msgspec.Struct, frozen=True):
         default_factory=lambda: {"nvidia": "nvidia", "amd": "", "intel": ""}
     )
     tolerations: tuple[Toleration, ...] = ()
-    exempt_namespaces: tuple[str, ...] = ("kube-system", "kube-node-lease", "gpu-operator", "gpusched-system")
+    exempt_namespaces: tuple[str, ...] = ("kube-system", "kube-node-lease", "gpu-operator", OWN_NAMESPACE)
     #: The scheduler that calls gpusched where the default one does not; empty where the default one does.
     second_scheduler: str = ""
     lowering_enabled: bool = True

@@ -22,7 +22,7 @@ class Role(StrEnum):
 class AdminAccess(StrEnum):
     """Who may read the page: who has a token of the cluster, or also whoever is on this machine."""
 
-    TOKEN = "token"  # noqa: S105 - a name
+    TOKEN = "token"  # noqa: S105 - how callers are let in, no token
     OPEN = "open"
 
 

@@ -17,7 +17,7 @@ def applied(kind: str = "Job", name: str = "train", answer: Response = CREATED, 
 
 
 def sighted(name: str, phase: str = "Running", **fields: object) -> Sighting:
-    return Sighting("team-a", name, f"uid-{name}", phase, **fields)  # type: ignore[arg-type] - of any type
+    return Sighting("team-a", name, f"uid-{name}", phase, **fields)
 
 
 def fate(about: Applied, *pods: Sighting, paths: tuple[str, ...] = ()) -> Fate:

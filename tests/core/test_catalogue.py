@@ -101,7 +101,7 @@ def test_products_overlap(first: str, second: str, expected: bool) -> None:
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
 def test_every_card_is_consistent(card: object) -> None:
-    found = find(card.name)  # type: ignore[attr-defined] - a Card
+    found = find(card.name)
     assert found == card
     assert normalise(found.name) == found.name
     assert found.family in FAMILIES

@@ -49,6 +49,7 @@ def program(request: pytest.FixtureRequest) -> str:
     found = find_chromium()
     if found is None:
         teller(request.config)("NOT TESTED in a browser: no Chromium on the PATH; install the package chromium")
+        # Told above: a browser is no part of what the project needs.
         pytest.skip("no Chromium on the PATH")
     return found
 

@@ -85,8 +85,8 @@ def test_a_taken_port_is_another_try(
 ) -> None:
     service_that_dies(monkeypatch, tmp_path / "gpusched.log", *messages)
     told: list[str] = []
-    cluster = DemoCluster(None, read_samples(SAMPLES), told.append)  # type: ignore[arg-type] - not asked for
-    cluster.plane = plane = Plane()  # type: ignore[assignment] - as far as it is asked
+    cluster = DemoCluster(None, read_samples(SAMPLES), told.append)
+    cluster.plane = plane = Plane()
 
     if started:
         assert cluster._install() == "running"

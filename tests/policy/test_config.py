@@ -52,7 +52,7 @@ def test_every_field() -> None:
     assert found == ()
     assert config == Config(
         resources=(ConfiguredResource("nvidia.com/gpu-10gb", "nvidia"),),
-        default_policy=Policy(mode=Modes(Mode.ENFORCE, (("quota", Mode.WARN),)), placement="spread"),  # type: ignore[arg-type] - a plain word as it is read
+        default_policy=Policy(mode=Modes(Mode.ENFORCE, (("quota", Mode.WARN),)), placement="spread"),
         policies=(
             SelectedPolicy(
                 (Requirement("team", Operator.IN, ("a",)), Requirement("stage", Operator.NOT_IN, ("dev",))),

@@ -19,7 +19,7 @@ def resolved(
     namespace: Mapping[str, str] | None = None,
     pod: Mapping[str, str] | None = None,
     *,
-    config: Config = Config(),  # noqa: B008 - frozen
+    config: Config = Config(),  # noqa: B008 - a frozen record may be shared by all calls
     present: frozenset[str] = frozenset(),
     name: str = "team-a",
     labels: Mapping[str, str] | None = None,

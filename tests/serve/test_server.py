@@ -72,7 +72,7 @@ async def test_a_new_certificate_is_served_without_cutting_connections(tmp_path:
     ends: list[float] = []
     write(tmp_path, old)
     context = Live(tmp_path, expiry=ends)
-    async with serving(echo(), context.context) as port:  # type: ignore[arg-type] - any ASGI application
+    async with serving(echo(), context.context) as port:
         async with connected(port, trusting(old)) as standing:
             assert await works(standing)
             write(tmp_path, new)
@@ -92,7 +92,7 @@ async def test_a_pair_that_does_not_match_is_not_taken(tmp_path: Path) -> None:
     context = Live(tmp_path)
     (tmp_path / "tls.key").write_bytes(issue_leaf(authority, ["localhost"], NOW, YEAR).key)
     context.look()
-    async with serving(echo(), context.context) as port, connected(port, trusting(authority)) as connection:  # type: ignore[arg-type] - any ASGI application
+    async with serving(echo(), context.context) as port, connected(port, trusting(authority)) as connection:
         assert await works(connection)
 
     write(tmp_path, issue_ca("next", NOW, YEAR))
@@ -117,7 +117,7 @@ async def test_clients_need_a_certificate_where_it_is_asked(tmp_path: Path) -> N
     write(tmp_path, authority, clients=clients)
     known = issue_leaf(clients, ["scheduler"], NOW, YEAR, client=True)
     context = Live(tmp_path, clients=True)
-    async with serving(echo(), context.context) as port:  # type: ignore[arg-type] - any ASGI application
+    async with serving(echo(), context.context) as port:
         async with connected(port, trusting(authority, directory=tmp_path, client=known)) as connection:
             assert await works(connection)
         stranger = issue_leaf(authority, ["scheduler"], NOW, YEAR, client=True)
@@ -144,7 +144,7 @@ def test_old_protocols_and_weak_suites_are_not_offered(tmp_path: Path) -> None:
 
 async def test_requests_under_way_are_answered_at_the_end() -> None:
     gate = asyncio.Event()
-    listener = Listener(echo(gate), open_socket("127.0.0.1", 0))  # type: ignore[arg-type] - any ASGI application
+    listener = Listener(echo(gate), open_socket("127.0.0.1", 0))
     servers = Servers([listener])
     running = asyncio.create_task(servers.run())
     async with connected(listener.port) as busy, connected(listener.port) as idle:
@@ -162,7 +162,7 @@ async def test_requests_under_way_are_answered_at_the_end() -> None:
 @pytest.mark.parametrize("data", [b"", b"POST /echo HTTP/1.1\r\nHost: "])
 async def test_a_connection_without_a_request_ends(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpusched.serve.server._SILENT", 0.3)
-    async with serving(echo()) as port, connected(port) as silent, connected(port) as used:  # type: ignore[arg-type] - any ASGI application
+    async with serving(echo()) as port, connected(port) as silent, connected(port) as used:
         assert await works(used)
         await silent.send(data)
         assert await silent.ended()

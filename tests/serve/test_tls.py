@@ -27,7 +27,7 @@ async def test_an_authority_of_clients_that_is_taken_away_is_trusted_no_more(tmp
         trusting(authority, directory=tmp_path, client=issue_leaf(each, ["scheduler"], NOW, YEAR, client=True))
         for each in (old, new)
     )
-    async with serving(echo(), context.context) as port:  # type: ignore[arg-type] - any ASGI application
+    async with serving(echo(), context.context) as port:
         async with connected(port, former) as standing:
             assert await works(standing)
             session = standing.writer.get_extra_info("ssl_object").session
@@ -57,7 +57,7 @@ def resume(port: int, tls: ssl.SSLContext, session: ssl.SSLSession) -> bytes:
 async def test_nothing_is_served_before_there_is_a_certificate(tmp_path: Path) -> None:
     authority = issue_ca("ca", NOW, YEAR)
     context = LiveContext(lambda _end: None)
-    async with serving(echo(), context.context) as port:  # type: ignore[arg-type] - any ASGI application
+    async with serving(echo(), context.context) as port:
         await refused(port, trusting(authority))
         pair = issue_leaf(authority, ["localhost"], NOW, YEAR)
         context.take(Material(pair.certificate, pair.key))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,9 +56,6 @@ def test_remembering_changes_nothing(templates: list[tuple[Tree, int]]) -> None:
         for number, (template, replicas) in enumerate(templates)
     ]
     remembered = placed(_CLUSTER, *trees)
-    usual = run_module.Placer
-    run_module.Placer = _Forgetful  # type: ignore[misc] - replaced for the test
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_module, "Placer", _Forgetful)
         assert placed(_CLUSTER, *trees) == remembered
-    finally:
-        run_module.Placer = usual  # type: ignore[misc] - replaced for the test

@@ -48,7 +48,7 @@ def test_amounts_are_changed_where_they_stand(resources: Tree, amount: str | Non
     tree = pod("p", "team-a", container(resources=resources), container("other", gpus=5))
     changed = with_resource(tree, "main", GPU, amount)
 
-    assert [item["resources"] for item in changed["spec"]["containers"]] == [expected, {"limits": {GPU: 5}}]  # type: ignore[index] - a raw tree
+    assert [item["resources"] for item in changed["spec"]["containers"]] == [expected, {"limits": {GPU: 5}}]
     assert tree["spec"]["containers"][0]["resources"] == resources
 
 

@@ -73,7 +73,7 @@ def _after(calls: int) -> Callable[..., None]:
             raise BrokenError
         return "free-replicas"
 
-    return verdict  # type: ignore[return-value] - as parametrised
+    return verdict
 
 
 @pytest.mark.parametrize("module", [remedy, waiting])

@@ -57,7 +57,7 @@ async def test_a_body_without_end_is_given_up_and_not_kept() -> None:
         return {"type": "http.request", "body": chunk, "more_body": True}
 
     headers = [(b"content-type", b"application/json")]
-    request = Request({"type": "http", "method": "POST", "headers": headers}, receive)  # type: ignore[arg-type] - as far as it goes
+    request = Request({"type": "http", "method": "POST", "headers": headers}, receive)
     tracemalloc.start()
     try:
         answer = await read_json_body(request, Limits(8 << 20))

@@ -25,7 +25,7 @@ class Judging:
 
         def counted(*args: object) -> object:
             self.judged += 1
-            return judge(*args)  # type: ignore[arg-type] - handed on
+            return judge(*args)
 
         monkeypatch.setattr(reviews, "_judge", counted)
 

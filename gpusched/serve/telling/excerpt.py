@@ -63,7 +63,7 @@ class _Part(Cluster):
         """Facts about all nodes of the live cluster."""
         return self._excerpt.facts
 
-    def quota_use(self, namespace: str, *, without: str = "") -> QuotaUse:  # noqa: ARG002 - it is about one pod
+    def quota_use(self, namespace: str, *, without: str = "") -> QuotaUse:  # noqa: ARG002 - an excerpt is for one pod, which is left out already
         """What the namespace of the pod holds on all nodes."""
         return self._excerpt.quota_use
 

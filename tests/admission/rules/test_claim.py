@@ -12,7 +12,7 @@ from tests.build import pod
 
 
 def _claimed(text: str, **extra: object) -> dict[str, object]:
-    return pod(annotations={"gpusched.io/gpu-memory": text}, **extra)  # type: ignore[arg-type] - of any type
+    return pod(annotations={"gpusched.io/gpu-memory": text}, **extra)
 
 
 @pytest.mark.parametrize("mode", ["enforce", "warn", "audit", "off"])

@@ -64,7 +64,7 @@ def test_one_slot_in_each_of_two_containers_is_fine() -> None:
     ],
 )
 def test_present_pools_are_only_warned_of(facts: object, single: bool | None, said: str | None) -> None:
-    answer = judged(pod(gpus=2), facts=facts, config=Config(time_slicing_single=single))  # type: ignore[arg-type] - as parametrised
+    answer = judged(pod(gpus=2), facts=facts, config=Config(time_slicing_single=single))
     assert lines(answer) == (
         [],
         [] if said is None else [f"gpu-shared-single: container main asks nvidia.com/gpu: 2; {said}. Ask for 1."],

@@ -31,7 +31,7 @@ class Session:
 
 def reviews(*answers: object) -> tuple[ApiReviews, Session]:
     session = Session(*answers)
-    return ApiReviews(session), session  # type: ignore[arg-type] - all that it uses
+    return ApiReviews(session), session
 
 
 async def test_a_token_becomes_a_user() -> None:
