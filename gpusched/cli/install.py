@@ -10,16 +10,13 @@ from gpusched.cli.access import Access, Wanted, access_options
 from gpusched.cli.doctor import scene_of
 from gpusched.cli.inputs import Inputs, apply_once, world_of
 from gpusched.cli.install_text import preflight_text
-from gpusched.cli.report import refused_policies
+from gpusched.cli.report import judge_standing
 from gpusched.cli.selection import chosen_objects, label_selector
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, output_options
 from gpusched.core.fields import Field
 from gpusched.doctor.check import Severity
 from gpusched.doctor.preflight import Preflight, Site, Surroundings
 from gpusched.doctor.preflight_problems import preflight as look
-from gpusched.simulate.manifest import InputFault
-from gpusched.simulate.namespaces import Namespaces
-from gpusched.simulate.report import report
 from gpusched.simulate.result import ErrorView
 
 _HOOKS: Final = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
@@ -61,12 +58,7 @@ def preflight(
     else:
         around = _of_dump(inputs)
     world = world_of(inputs)
-    faults: list[InputFault] = []
-    namespaces = Namespaces(world)
-    namespaces.take(inputs.manifests, faults)
-    judged = report(chosen_objects(inputs, selector, access.namespace), world, faults)
-    inputs.errors.extend(faults)
-    refused_policies(namespaces, inputs)
+    judged = judge_standing(inputs, chosen_objects(inputs, selector, access.namespace), world)
     found = look(Site(scene_of(inputs, world), around, judged))
     result = PreflightResult(**msgspec.structs.asdict(found), errors=error_views(inputs.errors))
     session.show(result, lambda: preflight_text(result, session.style))

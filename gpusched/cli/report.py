@@ -1,5 +1,6 @@
 """`gpusched report`: what a policy would refuse among what stands in a cluster."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -13,11 +14,12 @@ from gpusched.cli.session import Session, cluster_option, config_option, error_v
 from gpusched.cli.style import Style
 from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
-from gpusched.simulate.manifest import InputFault
+from gpusched.simulate.manifest import InputFault, Manifest
 from gpusched.simulate.namespaces import Namespaces
 from gpusched.simulate.report import Count, Report, Violation
 from gpusched.simulate.report import report as report_on
 from gpusched.simulate.result import ErrorView
+from gpusched.simulate.world import World
 
 #: Columns of a page of wide output.
 _WIDE: Final = 240
@@ -52,18 +54,25 @@ def report(
     apply_once(inputs)
     if policy:
         _note_proposed(inputs)
-    world = world_of(inputs)
-    faults: list[InputFault] = []
-    namespaces = Namespaces(world)
-    namespaces.take(inputs.manifests, faults)
-    found = report_on(chosen_objects(inputs, selector, access.namespace), world, faults)
-    inputs.errors.extend(faults)
-    refused_policies(namespaces, inputs)
+    found = judge_standing(inputs, chosen_objects(inputs, selector, access.namespace), world_of(inputs))
     result = ReportResult(found.violations, found.counts, error_views(inputs.errors), found.judged)
     names = list(dict.fromkeys(f"{item.kind.lower()}/{item.name}" for item in found.violations))
     session.show(result, lambda: _table(found, session.style, width=_WIDE if form == "wide" else PAGE), names)
     session.tell(inputs)
     session.end(inputs, problems=bool(found.violations))
+
+
+def judge_standing(inputs: Inputs, chosen: Sequence[Manifest], world: World) -> Report:
+    """What is said of the chosen objects under the Namespaces among the manifests, which are in force in the world
+    afterwards. What is wrong with those joins the errors of the inputs.
+    """
+    faults: list[InputFault] = []
+    namespaces = Namespaces(world)
+    namespaces.take(inputs.manifests, faults)
+    found = report_on(chosen, world, faults)
+    inputs.errors.extend(faults)
+    _refused_policies(namespaces, inputs)
+    return found
 
 
 def _note_proposed(inputs: Inputs) -> None:
@@ -77,7 +86,7 @@ def _note_proposed(inputs: Inputs) -> None:
         note_absent_namespace(name, inputs.standing, inputs.notes)
 
 
-def refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
+def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
     """A proposed policy that would itself be refused proposes nothing."""
     sources = {manifest.name: manifest.source for manifest in inputs.manifests}
     faults = [
