@@ -1,10 +1,6 @@
-"""Names of the domain: the annotation prefixes users type, and distinct types for identifiers."""
+"""Names of the domain: prefixes and keys that users type, and those that gpusched itself writes."""
 
-from typing import Final, NewType
-
-NodeName = NewType("NodeName", str)
-Namespace = NewType("Namespace", str)
-PodUid = NewType("PodUid", str)
+from typing import Final
 
 #: Prefix of every annotation that users and administrators write.
 PREFIX: Final = "gpusched.io/"

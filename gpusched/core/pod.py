@@ -31,8 +31,6 @@ class Container(msgspec.Struct, frozen=True, gc=False):
     limits: Mapping[str, str] = {}
     #: Literal environment values in order; None where the value comes from elsewhere (valueFrom).
     env: tuple[tuple[str, str | None], ...] = ()
-    #: Whether the raw object has an env list and a resources.limits map to append to.
-    has_env: bool = False
     #: (protocol, host IP, port), the IP `0.0.0.0` for every address; empty for plain init containers.
     host_ports: tuple[tuple[str, str, int], ...] = ()
 

@@ -115,6 +115,7 @@ def simulated(world: World, tree: Tree) -> Outcome:
 def differences(plane: Operations, tree: Tree, config: Mapping[str, Any] | None = None) -> Iterator[str]:
     """What the API server and kube-scheduler with gpusched say otherwise than `simulate` on a dump taken before."""
     before = dump(plane, config or {})
+    # The simulation places its pod in the world that it is given.
     outcome = simulated(dump(plane, config or {}), tree)
     real = really(plane, tree)
     expected = _kind(outcome)
