@@ -80,20 +80,6 @@ def annotate_namespace(plane: Operations, name: str, **policy: str | None) -> No
     ).expect()
 
 
-def await_labels(plane: Operations, names: Iterable[str]) -> None:
-    """Wait until gpusched has seen the nodes and written its labels on them."""
-    missing = set(names)
-
-    def labelled() -> bool:
-        items: Any = plane.get("/api/v1/nodes")["items"]
-        missing.difference_update(
-            item["metadata"]["name"] for item in items if "gpusched.io/vendor" in item["metadata"]["labels"]
-        )
-        return not missing
-
-    plane.wait_until(labelled, SECONDS, f"labels on {sorted(missing)}")
-
-
 def filter_calls(installed: Installed) -> float:
     return installed.metric("gpusched_decisions_total", verb="filter")
 
