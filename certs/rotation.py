@@ -79,9 +79,14 @@ def phase(keyring: Keyring, profile: Profile) -> Phase:
 
 
 def next_webhook_step(
-    keyring: Keyring, profile: Profile, request: Request, published: Mapping[str, bytes], stood: timedelta,
-    now: datetime, terms: Terms,
-) -> Step:  # fmt: skip
+    keyring: Keyring,
+    profile: Profile,
+    request: Request,
+    published: Mapping[str, bytes],
+    stood: timedelta,
+    now: datetime,
+    terms: Terms,
+) -> Step:
     """The next step of the webhook's keyring. `published` are the caBundles by name of the webhook, as they were read
     before the keyring was; `stood` is how long they have been seen to be as they should be.
     """

@@ -123,9 +123,14 @@ class _Judge:
         )
         pod = _as_created(record.pod)
         ctx = Context(
-            facts=cluster.facts, resolution=resolution, config=cluster.config, resources=cluster.resources,
-            namespace=self._name, controller=pod.owner.kind if pod.owner else "", template=True,
-        )  # fmt: skip
+            facts=cluster.facts,
+            resolution=resolution,
+            config=cluster.config,
+            resources=cluster.resources,
+            namespace=self._name,
+            controller=pod.owner.kind if pod.owner else "",
+            template=True,
+        )
         refusals = judge_pod(pod, {}, record.demand, ctx).refusals
         code = next((finding.code for finding in refusals if finding.code in _OF_POLICY), None)
         return _Verdict(resolution, code, bool(refusals) or bool(no_node(pod, record.demand, ctx)))

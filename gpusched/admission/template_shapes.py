@@ -14,9 +14,19 @@ TRAINER_NOTE: Final = "the rest of the pod comes from the training runtime"
 
 #: Fields of a KServe component that are no fields of a pod spec but hold a container of one.
 _KSERVE_FRAMEWORKS: Final = (
-    "model", "sklearn", "xgboost", "tensorflow", "pytorch", "triton", "onnx", "huggingface", "pmml", "lightgbm",
-    "paddle", "art",
-)  # fmt: skip
+    "model",
+    "sklearn",
+    "xgboost",
+    "tensorflow",
+    "pytorch",
+    "triton",
+    "onnx",
+    "huggingface",
+    "pmml",
+    "lightgbm",
+    "paddle",
+    "art",
+)
 _KSERVE_CONTAINER: Final = "kserve-container"
 _CONTAINER_FIELDS: Final = ("name", "image", "env", "envFrom", "resources", "volumeMounts", "ports", "restartPolicy")
 _TASK_FIELDS: Final = ("nodeSelector", "tolerations", "affinity", "schedulerName", "priorityClassName")

@@ -35,13 +35,17 @@ def check(file: str) -> None:
 @dump_option
 @click.option("--url", default=Endpoint().url, show_default=True, help="Where kube-scheduler reaches the extender.")
 @click.option(
-    "--tls-directory", default=Endpoint().tls_directory, show_default=True,
+    "--tls-directory",
+    default=Endpoint().tls_directory,
+    show_default=True,
     help="Directory on kube-scheduler's host with tls.crt, tls.key and ca.crt.",
-)  # fmt: skip
+)
 @click.option(
-    "--server-name", default="", metavar="NAME",
+    "--server-name",
+    default="",
+    metavar="NAME",
     help="Name in the extender's certificate, where the URL has an address: gpusched.gpusched-system.svc.",
-)  # fmt: skip
+)
 @click.option(
     "--merge", "existing", metavar="FILE", help="Print this KubeSchedulerConfiguration with the extender in it."
 )

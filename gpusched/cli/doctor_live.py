@@ -48,9 +48,13 @@ class _Inquiry:
     async def all(self) -> Installation:
         """Ask everything at the same time."""
         (hooks, _), lease, own, missing, version, schedulers = await asyncio.gather(
-            webhook_configurations(self._session), self._get(_LEASE), self._get(_PODS, _OWN), self._missing_policies(),
-            self._version(), self._schedulers(),
-        )  # fmt: skip
+            webhook_configurations(self._session),
+            self._get(_LEASE),
+            self._get(_PODS, _OWN),
+            self._missing_policies(),
+            self._version(),
+            self._schedulers(),
+        )
         webhooks = tuple(tree for tree in hooks if name_of(tree) == "gpusched")
         replicas, clocks = await self._replicas(items(own[1]))
         certificates = Certificates(self._session, self._now)

@@ -110,9 +110,14 @@ def take_live(documents: Sequence[Manifest], config: str | None, source: str, in
 
 def _standing(objects: Objects) -> list[Manifest]:
     kinds = (
-        objects.nodes, objects.namespaces, objects.runtime_classes, objects.cluster_policies,
-        objects.device_classes, objects.resource_slices, objects.manifests,
-    )  # fmt: skip
+        objects.nodes,
+        objects.namespaces,
+        objects.runtime_classes,
+        objects.cluster_policies,
+        objects.device_classes,
+        objects.resource_slices,
+        objects.manifests,
+    )
     return [manifest for manifests in kinds for manifest in manifests]
 
 

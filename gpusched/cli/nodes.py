@@ -37,8 +37,13 @@ class Uses(msgspec.Struct, frozen=True):
 @cluster_option
 @config_option
 @click.option("--wide", is_flag=True, help="Also resource, family, memory per GPU and CUDA; the same as -o wide.")
-@click.option("--by", type=click.Choice(["node", "namespace"]), default="node", show_default=True,
-              help="One line for each pool of a node, or for each family that a namespace uses.")  # fmt: skip
+@click.option(
+    "--by",
+    type=click.Choice(["node", "namespace"]),
+    default="node",
+    show_default=True,
+    help="One line for each pool of a node, or for each family that a namespace uses.",
+)
 @click.option("--provenance", is_flag=True, help="Also say where each fact comes from.")
 @access_options
 @list_options

@@ -9,8 +9,22 @@ from gpusched.core.version import format_cuda, format_driver
 from gpusched.simulate.result import node_notes
 from gpusched.state.node_state import NodeState
 
-_WIDE = ("NODE", "RESOURCE", "FAMILY", "PRODUCT", "SHARING", "USED/SLOTS", "GPUS", "MEM/GPU", "MEM/SLOT", "CLAIMED",
-         "DRIVER", "CUDA", "FROM", "NOTES")  # fmt: skip
+_WIDE = (
+    "NODE",
+    "RESOURCE",
+    "FAMILY",
+    "PRODUCT",
+    "SHARING",
+    "USED/SLOTS",
+    "GPUS",
+    "MEM/GPU",
+    "MEM/SLOT",
+    "CLAIMED",
+    "DRIVER",
+    "CUDA",
+    "FROM",
+    "NOTES",
+)
 #: What a page of wide output takes at most: terminals are widened for it.
 _WIDE_PAGE = 240
 _HEADERS = ("NODE", "PRODUCT", "SHARING", "USED/SLOTS", "MEM/SLOT", "CLAIMED", "DRIVER", "NOTES")

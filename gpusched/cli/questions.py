@@ -10,8 +10,10 @@ from gpusched.doctor.scene import Tree
 from gpusched.kube.session import Session
 
 ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
-_HOOKS: Final = (("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
-                 ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"))  # fmt: skip
+_HOOKS: Final = (
+    ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+)
 _SECONDS: Final = 10.0
 
 

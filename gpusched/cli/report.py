@@ -103,10 +103,16 @@ def _table(found: Report, style: Style, *, width: int) -> str:
     if not found.violations:
         return f"{counted(found.judged, 'object')} with GPUs judged: the policy speaks against none\n"
     rows: list[list[str | Cell]] = [
-        [item.namespace, f"{item.kind.lower()}/{item.name}", item.node or "-", item.code,
-         "yes" if item.refused else "if enforced", item.message]
+        [
+            item.namespace,
+            f"{item.kind.lower()}/{item.name}",
+            item.node or "-",
+            item.code,
+            "yes" if item.refused else "if enforced",
+            item.message,
+        ]
         for item in found.violations
-    ]  # fmt: skip
+    ]
     table = render(
         ("NAMESPACE", "OBJECT", "NODE", "CODE", "NOW", "MESSAGE"), rows, sentences=True, style=style, width=width
     )

@@ -35,43 +35,104 @@ _DIRECTORY: Final = click.Path(path_type=Path, file_okay=False)
 
 
 @click.command()
-@click.option("--role", type=click.Choice([str(role) for role in Role]), default="all", show_default=True,
-              help="What this process serves. Leader duties belong to the extender.")  # fmt: skip
-@click.option("--config", "config_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="The configuration; read again when it changes.")  # fmt: skip
+@click.option(
+    "--role",
+    type=click.Choice([str(role) for role in Role]),
+    default="all",
+    show_default=True,
+    help="What this process serves. Leader duties belong to the extender.",
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The configuration; read again when it changes.",
+)
 @click.option("--kubeconfig", metavar="FILE", help="Where the API server is. In a cluster none is needed.")
 @click.option("--context", help="Context of the kubeconfig.")
-@click.option("--cert-dir", type=_DIRECTORY, metavar="DIR",
-              help="tls.crt and tls.key of the webhook; extender/: tls.crt, tls.key and ca.crt.")  # fmt: skip
-@click.option("--self-signed", is_flag=True,
-              help="Issue certificates for this run; with --cert-dir they, and the CAs, are left there.")  # fmt: skip
-@click.option("--certs", type=click.Choice(["dir", "secret"]), default="dir", show_default=True,
-              help="secret: gpusched makes, renews and rotates them in Secrets of its namespace.")  # fmt: skip
-@click.option("--cert-wait", type=click.FloatRange(min=1), default=30.0, show_default=True,
-              help="Seconds a new authority stands in every caBundle before its certificate is served.")  # fmt: skip
-@click.option("--cert-overlap", type=click.FloatRange(min=3 * LOOK_SECONDS), default=3600.0, show_default=True,
-              help="Seconds a former authority stays in every caBundle after that.")  # fmt: skip
+@click.option(
+    "--cert-dir",
+    type=_DIRECTORY,
+    metavar="DIR",
+    help="tls.crt and tls.key of the webhook; extender/: tls.crt, tls.key and ca.crt.",
+)
+@click.option(
+    "--self-signed",
+    is_flag=True,
+    help="Issue certificates for this run; with --cert-dir they, and the CAs, are left there.",
+)
+@click.option(
+    "--certs",
+    type=click.Choice(["dir", "secret"]),
+    default="dir",
+    show_default=True,
+    help="secret: gpusched makes, renews and rotates them in Secrets of its namespace.",
+)
+@click.option(
+    "--cert-wait",
+    type=click.FloatRange(min=1),
+    default=30.0,
+    show_default=True,
+    help="Seconds a new authority stands in every caBundle before its certificate is served.",
+)
+@click.option(
+    "--cert-overlap",
+    type=click.FloatRange(min=3 * LOOK_SECONDS),
+    default=3600.0,
+    show_default=True,
+    help="Seconds a former authority stays in every caBundle after that.",
+)
 @click.option("--host", default="", help="Address to listen on; all of them unless given.")
 @click.option("--webhook-port", type=_PORT, default=8443, show_default=True, help="HTTPS port of the webhook.")
 @click.option("--extender-port", type=_PORT, default=8444, show_default=True, help="HTTPS port of the extender.")
-@click.option("--admin-port", type=_PORT, default=8080, show_default=True,
-              help="HTTP port of health, metrics and the page.")  # fmt: skip
-@click.option("--admin-access", type=click.Choice([str(access) for access in AdminAccess]), default="token",
-              show_default=True, help="Who may read the page: tokens' owners, or also this machine.")  # fmt: skip
-@click.option("--extender-plain-http", is_flag=True,
-              help="Serve the extender without TLS, on the loopback interface only.")  # fmt: skip
+@click.option(
+    "--admin-port", type=_PORT, default=8080, show_default=True, help="HTTP port of health, metrics and the page."
+)
+@click.option(
+    "--admin-access",
+    type=click.Choice([str(access) for access in AdminAccess]),
+    default="token",
+    show_default=True,
+    help="Who may read the page: tokens' owners, or also this machine.",
+)
+@click.option(
+    "--extender-plain-http", is_flag=True, help="Serve the extender without TLS, on the loopback interface only."
+)
 @click.option("--namespace", default=OWN_NAMESPACE, show_default=True, help="gpusched's own namespace.")
 @click.option("--pod-name", envvar="POD_NAME", default="", help="gpusched's own pod, which is labelled when it leads.")
-@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
-              help="Without election this must be the only replica.")  # fmt: skip
-@click.option("--drain-seconds", default=10.0, show_default=True,
-              help="Time between the signal to stop and the end of connections.")  # fmt: skip
-@click.option("--max-cache-age", default=180.0, show_default=True,
-              help="Seconds without a sign of the API server after which nothing is decided.")  # fmt: skip
-@click.option("--lease-seconds", type=click.IntRange(min=2), default=10, show_default=True,
-              help="After so many seconds without a sign of life another replica leads.")  # fmt: skip
-@click.option("--api-request-limit", type=click.FloatRange(min=0.1), default=2.5, show_default=True,
-              help="Seconds the API server is given for a binding; a new leader waits for a former one's.")  # fmt: skip
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Without election this must be the only replica.",
+)
+@click.option(
+    "--drain-seconds",
+    default=10.0,
+    show_default=True,
+    help="Time between the signal to stop and the end of connections.",
+)
+@click.option(
+    "--max-cache-age",
+    default=180.0,
+    show_default=True,
+    help="Seconds without a sign of the API server after which nothing is decided.",
+)
+@click.option(
+    "--lease-seconds",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="After so many seconds without a sign of life another replica leads.",
+)
+@click.option(
+    "--api-request-limit",
+    type=click.FloatRange(min=0.1),
+    default=2.5,
+    show_default=True,
+    help="Seconds the API server is given for a binding; a new leader waits for a former one's.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 @click.option("--log-format", type=click.Choice(["json", "text"]), default="json", show_default=True)
 def serve(  # noqa: PLR0913 - one parameter an option

@@ -32,17 +32,24 @@ TOKEN_VARIABLE: Final = "GPUSCHED_TOKEN"  # noqa: S105 - the name of a variable,
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 files_option = click.option(
-    "-f", "--filename", "files", multiple=True, metavar="PATH",
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    metavar="PATH",
     help="Manifests: a file, a directory, or - for standard input. May be repeated.",
-)  # fmt: skip
+)
 
 
 def _cluster(otherwise: str) -> Callable[[_Command], _Command]:
     return click.option(
-        "--cluster", "cluster", multiple=True, metavar="PATH",
+        "--cluster",
+        "cluster",
+        multiple=True,
+        metavar="PATH",
         help="A dump: kubectl get nodes,ns,pods,runtimeclasses,clusterpolicies -A -o yaml. May be repeated."
         f" {otherwise}",
-    )  # fmt: skip
+    )
 
 
 cluster_option = _cluster("Without it the cluster of the kubeconfig is asked.")
@@ -70,17 +77,26 @@ def list_options(command: _Command) -> _Command:
         "-w", "--watch", is_flag=True, help="Go on: read again every few seconds and print what has changed."
     )(command)
     command = click.option(
-        "--interval", type=click.FloatRange(min=0.2), default=5.0, show_default=True, metavar="SECONDS",
+        "--interval",
+        type=click.FloatRange(min=0.2),
+        default=5.0,
+        show_default=True,
+        metavar="SECONDS",
         help="Time between two looks of --watch.",
-    )(command)  # fmt: skip
+    )(command)
     return form_options(command)
 
 
 def _output(*forms: str) -> Callable[[_Command], _Command]:
     return click.option(
-        "-o", "--output", "form", type=click.Choice(forms), default="table", show_default=True,
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(forms),
+        default="table",
+        show_default=True,
         help="Output for people, or for programs.",
-    )  # fmt: skip
+    )
 
 
 class Session:

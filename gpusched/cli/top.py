@@ -21,15 +21,25 @@ from gpusched.core.families import FAMILIES, canonical_family, nearest_family
 
 @click.command()
 @click.option("--server", metavar="URL", help="A running gpusched's admin port, such as http://127.0.0.1:8080.")
-@click.option("--token-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help=f"Token for --server; ${TOKEN_VARIABLE} unless given.")  # fmt: skip
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help=f"Token for --server; ${TOKEN_VARIABLE} unless given.",
+)
 @cluster_option
 @config_option
 @click.option("--family", metavar="NAME", help="Only nodes with GPUs of this family.")
 @click.option("--once", is_flag=True, help="Print one screen and end.")
 @click.option("--all", "everything", is_flag=True, help="All nodes, however many lines that takes.")
-@click.option("--interval", type=click.FloatRange(min=0.5), default=5.0, show_default=True, metavar="SECONDS",
-              help="Time between two looks.")  # fmt: skip
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.5),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two looks.",
+)
 @access_options
 @output_options
 def top(  # noqa: PLR0913 - one parameter an option

@@ -16,10 +16,16 @@ def uses_table(uses: Sequence[NamespaceUse], style: Style) -> str:
     if not uses:
         return "no pod holds a GPU\n"
     rows = [
-        [use.namespace, use.family or "unknown", str(use.slots), gib(use.claimed_mib or None), str(use.pods),
-         str(use.nodes)]
+        [
+            use.namespace,
+            use.family or "unknown",
+            str(use.slots),
+            gib(use.claimed_mib or None),
+            str(use.pods),
+            str(use.nodes),
+        ]
         for use in uses
-    ]  # fmt: skip
+    ]
     return render(("NAMESPACE", "FAMILY", "SLOTS", "CLAIMED", "PODS", "NODES"), rows, style=style)
 
 
@@ -35,10 +41,15 @@ def quota_table(lines: Sequence[QuotaLine], waiting: Sequence[GatedPod], style: 
     if not waiting:
         return text
     gated = [
-        [pod.namespace, str(pod.place), f"pod/{pod.name}",
-         ", ".join(f"{count} {resource}" for resource, count in pod.resources.items()), gib(pod.claim_mib)]
+        [
+            pod.namespace,
+            str(pod.place),
+            f"pod/{pod.name}",
+            ", ".join(f"{count} {resource}" for resource, count in pod.resources.items()),
+            gib(pod.claim_mib),
+        ]
         for pod in waiting
-    ]  # fmt: skip
+    ]
     return f"{text}\n{render(('NAMESPACE', 'PLACE', 'WAITS', 'FOR', 'CLAIM'), gated, style=style)}"
 
 

@@ -49,8 +49,12 @@ class Several(msgspec.Struct, frozen=True):
 @files_option
 @cluster_option
 @config_option
-@click.option("--server", metavar="URL", envvar="GPUSCHED_SERVER",
-              help="gpusched's admin port: it answers users who may not list nodes.")  # fmt: skip
+@click.option(
+    "--server",
+    metavar="URL",
+    envvar="GPUSCHED_SERVER",
+    help="gpusched's admin port: it answers users who may not list nodes.",
+)
 @access_options
 @list_options
 def why(  # noqa: PLR0913 - one parameter an option

@@ -27,9 +27,12 @@ _HINTS: Final = (
 )
 #: What the parser says where a bracket closes more than was opened.
 _BLOCK_ENDS: Final = (
-    "did not find expected key", "expected '-' indicator", "expected <document start>", "expected node content",
+    "did not find expected key",
+    "expected '-' indicator",
+    "expected <document start>",
+    "expected node content",
     "expected <block end>",
-)  # fmt: skip
+)
 
 
 def sentence(error: yaml.YAMLError, text: str, first_line: int) -> str:

@@ -101,9 +101,10 @@ def strangers(scene: Scene) -> Iterator[Sight]:
     found = scene.installation
     for name in found.strangers if found is not None else ():
         yield Sight(
-            f"mutatingwebhookconfiguration/{name}", "changes pods of GPU software too",
+            f"mutatingwebhookconfiguration/{name}",
+            "changes pods of GPU software too",
             f"kubectl get mutatingwebhookconfiguration {name} -o yaml  # let one of both judge GPU pods",
-        )  # fmt: skip
+        )
 
 
 def unasked(scene: Scene) -> Iterator[Sight]:

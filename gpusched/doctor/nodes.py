@@ -30,10 +30,11 @@ def without_allocatable(scene: Scene) -> Iterator[Sight]:
         if lost or NONE_OFFERED in node.notes:
             seen = f"capacity {', '.join(lost)}, allocatable 0" if lost else "GPU labels, but no GPU in allocatable"
             yield Sight(
-                f"node/{node.name}", seen,
+                f"node/{node.name}",
+                seen,
                 f"kubectl get pods -A -o wide --field-selector spec.nodeName={node.name}"
                 "  # is the device plugin there and ready?",
-            )  # fmt: skip
+            )
 
 
 def unhealthy_devices(scene: Scene) -> Iterator[Sight]:
@@ -59,10 +60,11 @@ def facts_unknown(scene: Scene) -> Iterator[Sight]:
             ]
             if pool.slots and unknown and pool.blocked is None:
                 yield Sight(
-                    f"node/{state.node.name}", f"{pool.resource}: {' and '.join(unknown)} unknown",
+                    f"node/{state.node.name}",
+                    f"{pool.resource}: {' and '.join(unknown)} unknown",
                     f"kubectl annotate node {state.node.name}"
                     ' gpusched.io/facts="family=…, gpu-memory=…"  # or install GPU Feature Discovery',
-                )  # fmt: skip
+                )
 
 
 def disagreements(scene: Scene) -> Iterator[Sight]:
@@ -72,10 +74,11 @@ def disagreements(scene: Scene) -> Iterator[Sight]:
         for note in dict.fromkeys(notes):
             if note != NONE_OFFERED and not note.startswith(FACTS_ANNOTATION):
                 yield Sight(
-                    f"node/{state.node.name}", note,
+                    f"node/{state.node.name}",
+                    note,
                     f"gpusched nodes --provenance -l kubernetes.io/hostname={state.node.name}"
                     "  # then restart GPU Feature Discovery there, or annotate gpusched.io/facts",
-                )  # fmt: skip
+                )
 
 
 def mixed_models(scene: Scene) -> Iterator[Sight]:
@@ -88,26 +91,30 @@ def mixed_models(scene: Scene) -> Iterator[Sight]:
         for products in models.values():
             if len(products) > 1:
                 yield Sight(
-                    f"node/{state.node.name}", f"offers {', '.join(sorted(products))} together",
+                    f"node/{state.node.name}",
+                    f"offers {', '.join(sorted(products))} together",
                     "give each model a resource name of its own in the device plugin's configuration"
                     ' (resources.gpus[].pattern), and annotate gpusched.io/facts="RESOURCE:family=…"',
-                )  # fmt: skip
+                )
 
 
 def invalid_mig(scene: Scene) -> Iterator[Sight]:
     """GPU Feature Discovery says that the MIG configuration makes no sense."""
     yield from _blocked(
-        scene, Reason.FACTS_UNKNOWN, "kubectl describe node {node}"
-        "  # then give it a profile of the MIG manager's configuration, or take MIG off",
-    )  # fmt: skip
+        scene,
+        Reason.FACTS_UNKNOWN,
+        "kubectl describe node {node}  # then give it a profile of the MIG manager's configuration, or take MIG off",
+    )
 
 
 def reconfiguring(scene: Scene) -> Iterator[Sight]:
     """MIG manager at work."""
     yield from _blocked(
-        scene, Reason.RECONFIGURING, "kubectl logs -A -l app=nvidia-mig-manager --field-selector spec.nodeName={node}"
+        scene,
+        Reason.RECONFIGURING,
+        "kubectl logs -A -l app=nvidia-mig-manager --field-selector spec.nodeName={node}"
         "  # if it lasts longer than a few minutes",
-    )  # fmt: skip
+    )
 
 
 def _blocked(scene: Scene, reason: Reason, fix: str) -> Iterator[Sight]:
@@ -132,10 +139,11 @@ def untolerated_taints(scene: Scene) -> Iterator[Sight]:
                 and not _visited(scene, state)
             ):
                 yield Sight(
-                    f"node/{state.node.name}", f"taint {_taint(taint)} keeps every GPU pod away but those that name it",
+                    f"node/{state.node.name}",
+                    f"taint {_taint(taint)} keeps every GPU pod away but those that name it",
                     f"gpusched config: tolerations: [{{key: {taint.key}, operator: Exists, effect: {taint.effect}}}]"
                     f"  # or kubectl taint node {state.node.name} {_taint(taint)}-",
-                )  # fmt: skip
+                )
 
 
 def _known_tolerations(scene: Scene, pools: list[Pool]) -> tuple[Toleration, ...]:
@@ -199,15 +207,17 @@ def unread_facts(scene: Scene) -> Iterator[Sight]:
         for note in state.node.notes:
             if note.startswith(FACTS_ANNOTATION):
                 yield Sight(
-                    f"node/{state.node.name}", note,
+                    f"node/{state.node.name}",
+                    note,
                     f'kubectl annotate node {state.node.name} --overwrite gpusched.io/facts="replicas=4"',
-                )  # fmt: skip
+                )
         for key in sorted(state.node.object.annotations):
             if key.startswith(PREFIX) and key != FACTS_ANNOTATION:
                 yield Sight(
-                    f"node/{state.node.name}", f"{key} is no known key of Nodes",
+                    f"node/{state.node.name}",
+                    f"{key} is no known key of Nodes",
                     f"kubectl annotate node {state.node.name} {key}-",
-                )  # fmt: skip
+                )
 
 
 def _states(scene: Scene) -> list[NodeState]:

@@ -38,9 +38,10 @@ def nothing_bound(scene: Scene) -> Iterator[Sight]:
     pods = [pod for pod, _ in _gpu_pods(scene) if pod.spec.node_name and not _exempt(scene, pod)]
     if pods and not any(pod.bound_by_us for pod in pods):
         yield Sight(
-            "kube-scheduler", f"{len(pods)} GPU pods run, none of them bound by gpusched",
+            "kube-scheduler",
+            f"{len(pods)} GPU pods run, none of them bound by gpusched",
             "gpusched config scheduler  # and start kube-scheduler with it; pods from before it count all the same",
-        )  # fmt: skip
+        )
 
 
 def unadmitted(scene: Scene) -> Iterator[Sight]:
@@ -61,9 +62,10 @@ def late_gates(scene: Scene) -> Iterator[Sight]:
         age = scene.age(pod.created) if pod is not None else None
         if pod is not None and age is not None and age > _LATE:
             yield Sight(
-                _name(pod), f"gated for {round(age)} s although the quota has room",
+                _name(pod),
+                f"gated for {round(age)} s although the quota has room",
                 "kubectl get lease -n gpusched-system gpusched  # nobody leads, or the leader is stuck",
-            )  # fmt: skip
+            )
 
 
 def stale_policy(scene: Scene) -> Iterator[Sight]:
@@ -87,9 +89,10 @@ def affinity_without_nodes(scene: Scene) -> Iterator[Sight]:
             said = ", ".join(f"{key}={value}" for key, value in sorted(spec.node_selector.items()))
             what = f"nodeSelector {said}" if said else "its node affinity"
             yield Sight(
-                _name(pod), f"{what} matches none of {len(nodes)} nodes",
+                _name(pod),
+                f"{what} matches none of {len(nodes)} nodes",
                 f"gpusched why -n {pod.namespace} {pod.name}",
-            )  # fmt: skip
+            )
 
 
 def absent_resources(scene: Scene) -> Iterator[Sight]:
@@ -102,9 +105,10 @@ def absent_resources(scene: Scene) -> Iterator[Sight]:
             if resource not in facts.resources and resource not in facts.dra_resources:
                 offered = ", ".join(sorted({pool.resource for pool in facts.pools})) or "none"
                 yield Sight(
-                    _name(record.pod), f"asks for {resource}, which no node offers (GPU resources here: {offered})",
+                    _name(record.pod),
+                    f"asks for {resource}, which no node offers (GPU resources here: {offered})",
                     f"gpusched why -n {record.pod.namespace} {record.pod.name}",
-                )  # fmt: skip
+                )
 
 
 def other_schedulers(scene: Scene) -> Iterator[Sight]:
@@ -113,9 +117,10 @@ def other_schedulers(scene: Scene) -> Iterator[Sight]:
         name = pod.spec.scheduler_name
         if name not in {"", "default-scheduler"} and not _exempt(scene, pod):
             yield Sight(
-                _name(pod), f"schedulerName {name}",
+                _name(pod),
+                f"schedulerName {name}",
                 "gpusched config scheduler  # configure that scheduler too, or take schedulerName off",
-            )  # fmt: skip
+            )
 
 
 def missing_classes(scene: Scene) -> Iterator[Sight]:
@@ -127,9 +132,10 @@ def missing_classes(scene: Scene) -> Iterator[Sight]:
         name = pod.spec.runtime_class
         if name and name not in classes:
             yield Sight(
-                _name(pod), f"spec.runtimeClassName {name} does not exist", f"kubectl get runtimeclass {name}"
-                "  # create it, or remove runtimeClassName from the workload",
-            )  # fmt: skip
+                _name(pod),
+                f"spec.runtimeClassName {name} does not exist",
+                f"kubectl get runtimeclass {name}  # create it, or remove runtimeClassName from the workload",
+            )
 
 
 def _gpu_pods(scene: Scene) -> list[tuple[Pod, Tree]]:

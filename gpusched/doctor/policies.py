@@ -10,8 +10,14 @@ from gpusched.policy.resolution import Resolution
 from gpusched.simulate.uses import quota_lines
 
 #: Parts of the names of pods by which the GPU stacks' own DaemonSets are known.
-_STACK = ("nvidia-device-plugin", "gpu-feature-discovery", "nvidia-operator-validator", "nvidia-cuda-validator",
-          "amdgpu-device-plugin", "intel-gpu-plugin")  # fmt: skip
+_STACK = (
+    "nvidia-device-plugin",
+    "gpu-feature-discovery",
+    "nvidia-operator-validator",
+    "nvidia-cuda-validator",
+    "amdgpu-device-plugin",
+    "intel-gpu-plugin",
+)
 
 
 def malformed(scene: Scene) -> Iterator[Sight]:
@@ -21,9 +27,10 @@ def malformed(scene: Scene) -> Iterator[Sight]:
         for fault in cluster.namespace(name).parsed.malformed:
             key = fault.path.removeprefix("metadata.annotations[").removesuffix("]")
             yield Sight(
-                f"namespace/{name}", f"{key}: {fault.message}",
+                f"namespace/{name}",
+                f"{key}: {fault.message}",
                 f"kubectl annotate namespace {name} --overwrite {key}=…  # or {key}- to take it off",
-            )  # fmt: skip
+            )
 
 
 def unknown_keys(scene: Scene) -> Iterator[Sight]:
@@ -68,9 +75,10 @@ def unused_families(scene: Scene) -> Iterator[Sight]:
         missing = sorted(named - present)
         if present and missing and (not families or present.intersection(families)):
             yield Sight(
-                f"namespace/{name}", f"names {', '.join(missing)}, which no present node has",
+                f"namespace/{name}",
+                f"names {', '.join(missing)}, which no present node has",
                 f"kubectl get namespace {name} -o yaml  # fine where an autoscaler brings such nodes",
-            )  # fmt: skip
+            )
 
 
 def empty_policies(scene: Scene) -> Iterator[Sight]:
@@ -99,9 +107,11 @@ def missing_policy_classes(scene: Scene) -> Iterator[Sight]:
         wish = resolution.runtime_class
         if wish not in {"auto", "never"} and wish not in classes:
             yield Sight(
-                f"namespace/{name}", f"runtime-class {wish} does not exist", f"kubectl get runtimeclass {wish}"
+                f"namespace/{name}",
+                f"runtime-class {wish} does not exist",
+                f"kubectl get runtimeclass {wish}"
                 f"  # create it, or kubectl annotate namespace {name} --overwrite gpusched.io/runtime-class=auto",
-            )  # fmt: skip
+            )
     operator = cluster.facts.operator
     if operator is not None and (operator.nri_enabled or operator.cdi_enabled):
         return
@@ -109,10 +119,11 @@ def missing_policy_classes(scene: Scene) -> Iterator[Sight]:
     for vendor, name in sorted(cluster.config.runtime_classes.items()):
         if name and vendor in vendors and name not in classes and "gke" not in cluster.facts.dialects:
             yield Sight(
-                f"runtimeclass/{name}", f"configured for {vendor} GPUs, and not there",
+                f"runtimeclass/{name}",
+                f"configured for {vendor} GPUs, and not there",
                 f'kubectl get runtimeclass {name}  # create it, or configure runtimeClasses: {{{vendor}: ""}} where'
                 " containerd uses it by default",
-            )  # fmt: skip
+            )
 
 
 def superfluous_classes(scene: Scene) -> Iterator[Sight]:
@@ -126,7 +137,7 @@ def superfluous_classes(scene: Scene) -> Iterator[Sight]:
                 f"namespace/{name}",
                 f"runtime-class {resolution.runtime_class}, while the GPU Operator runs in NRI mode",
                 f"kubectl annotate namespace {name} --overwrite gpusched.io/runtime-class=auto",
-            )  # fmt: skip
+            )
 
 
 def exceeded_quotas(scene: Scene) -> Iterator[Sight]:
@@ -135,9 +146,10 @@ def exceeded_quotas(scene: Scene) -> Iterator[Sight]:
         if line.limit is not None and line.used > line.limit:
             unit = " MiB" if line.what == "memory" else ""
             yield Sight(
-                f"namespace/{line.namespace}", f"{line.what}: {line.used}{unit} used of {line.limit}{unit}",
+                f"namespace/{line.namespace}",
+                f"{line.what}: {line.used}{unit} used of {line.limit}{unit}",
                 f"gpusched quota -n {line.namespace}  # running pods stay; end some, or raise the quota",
-            )  # fmt: skip
+            )
 
 
 def exemptions(scene: Scene) -> Iterator[Sight]:
@@ -154,9 +166,10 @@ def exemptions(scene: Scene) -> Iterator[Sight]:
             asking = sum(mentions_gpu(pod, cluster.resources) for pod in pods)
             also = f"; {asking} pods there ask for GPUs" if asking else ""
             yield Sight(
-                f"namespace/{name}", f"runs {stack[0]} of the GPU stack and is not exempt{also}",
+                f"namespace/{name}",
+                f"runs {stack[0]} of the GPU stack and is not exempt{also}",
                 f"kubectl label namespace {name} gpusched.io/exempt=true  # and add it to exemptNamespaces",
-            )  # fmt: skip
+            )
 
 
 def _resolutions(scene: Scene) -> Iterator[tuple[str, Resolution]]:

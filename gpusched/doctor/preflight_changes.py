@@ -41,9 +41,12 @@ def _webhooks(site: Site) -> Iterator[Webhook]:
         phase = "mutating" if tree.get("kind") == "MutatingWebhookConfiguration" else "validating"
         for item in Field(tree).get("webhooks").items():
             yield Webhook(
-                item.get("name").text(), phase, tuple(_resources(item)), item.get("failurePolicy").text(),
+                item.get("name").text(),
+                phase,
+                tuple(_resources(item)),
+                item.get("failurePolicy").text(),
                 tuple(_exempt(item)),
-            )  # fmt: skip
+            )
 
 
 def _resources(webhook: Field) -> Iterator[str]:

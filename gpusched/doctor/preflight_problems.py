@@ -15,12 +15,30 @@ from gpusched.doctor.preflight_overlay import fitting
 from gpusched.doctor.scene import Installation
 
 #: Checks of doctor about what is there before gpusched is.
-REUSED: Final = frozenset({
-    "kubernetes-version", "other-gpu-webhook", "configuration", "other-scheduler", "node-without-allocatable",
-    "facts-unknown", "labels-disagree", "mixed-models", "mig-invalid", "untolerated-taint", "over-claimed",
-    "node-annotations", "policy-malformed", "policy-unknown-key", "policy-empty", "family-absent",
-    "exempt-namespace", "runtime-class-missing", "runtime-class-superfluous", "pod-runtime-class",
-})  # fmt: skip
+REUSED: Final = frozenset(
+    {
+        "kubernetes-version",
+        "other-gpu-webhook",
+        "configuration",
+        "other-scheduler",
+        "node-without-allocatable",
+        "facts-unknown",
+        "labels-disagree",
+        "mixed-models",
+        "mig-invalid",
+        "untolerated-taint",
+        "over-claimed",
+        "node-annotations",
+        "policy-malformed",
+        "policy-unknown-key",
+        "policy-empty",
+        "family-absent",
+        "exempt-namespace",
+        "runtime-class-missing",
+        "runtime-class-superfluous",
+        "pod-runtime-class",
+    }
+)
 
 
 def preflight(site: Site) -> Preflight:
@@ -62,25 +80,34 @@ def _own(site: Site) -> Iterator[Problem]:
     around = site.around
     if around.guards is False:
         yield Problem(
-            "admission-policies-absent", Severity.ERROR, "the API server has no ValidatingAdmissionPolicies",
+            "admission-policies-absent",
+            Severity.ERROR,
+            "the API server has no ValidatingAdmissionPolicies",
             "Anybody who may edit a Namespace or a pod could change GPU policy or a pod's claim.",
             (Sight("kube-apiserver", "does not serve them", "upgrade the control plane to 1.34 or newer"),),
-        )  # fmt: skip
+        )
     refused = tuple(
         Sight(
-            f"{item.kind.lower()}/{item.namespace}/{item.name}", f"{item.code}: {item.message}",
+            f"{item.kind.lower()}/{item.namespace}/{item.name}",
+            f"{item.code}: {item.message}",
             f"gpusched explain {item.code}  # what to change",
         )
         for item in site.judged.violations
         if item.refused
-    )  # fmt: skip
+    )
     if refused:
         yield Problem(
-            "workloads-refused", Severity.ERROR, "present workloads would be refused or find no node",
-            "They run on; made again, after a drain or by a roll-out, they would not start.", refused,
-        )  # fmt: skip
+            "workloads-refused",
+            Severity.ERROR,
+            "present workloads would be refused or find no node",
+            "They run on; made again, after a drain or by a roll-out, they would not start.",
+            refused,
+        )
     if around.unasked:
         yield Problem(
-            "not-examined", Severity.INFO, "some things could not be examined", "Your rights do not reach.",
+            "not-examined",
+            Severity.INFO,
+            "some things could not be examined",
+            "Your rights do not reach.",
             tuple(Sight(probe.name, probe.problem, "kubectl auth can-i --list") for probe in around.unasked),
-        )  # fmt: skip
+        )

@@ -6,13 +6,27 @@ from gpusched.doctor.scene import Tree
 
 #: Fields of a webhook that decide which requests reach gpusched and what happens while it is away. failurePolicy may
 #: be Ignore by choice, which an overlay offers; where it differs it is told all the same.
-_FIELDS = ("rules", "namespaceSelector", "objectSelector", "matchConditions", "failurePolicy", "timeoutSeconds",
-           "matchPolicy", "reinvocationPolicy", "sideEffects")  # fmt: skip
+_FIELDS = (
+    "rules",
+    "namespaceSelector",
+    "objectSelector",
+    "matchConditions",
+    "failurePolicy",
+    "timeoutSeconds",
+    "matchPolicy",
+    "reinvocationPolicy",
+    "sideEffects",
+)
 #: What the API server fills in where a manifest says nothing (admissionregistration/v1 defaults.go).
 _DEFAULTS: Mapping[str, object] = {
-    "namespaceSelector": {}, "objectSelector": {}, "matchConditions": [], "failurePolicy": "Fail",
-    "timeoutSeconds": 10, "matchPolicy": "Equivalent", "reinvocationPolicy": "Never",
-}  # fmt: skip
+    "namespaceSelector": {},
+    "objectSelector": {},
+    "matchConditions": [],
+    "failurePolicy": "Fail",
+    "timeoutSeconds": 10,
+    "matchPolicy": "Equivalent",
+    "reinvocationPolicy": "Never",
+}
 
 
 def drift(standing: Sequence[Tree], shipped: Sequence[Tree]) -> Iterator[tuple[str, str]]:

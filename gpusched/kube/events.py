@@ -155,9 +155,12 @@ class Recorder:
                 return response
         patch = {"count": said.count, "lastTimestamp": said.last, "message": said.message}
         response = await self._session.request(
-            "PATCH", f"{_path(said.about)}/{name}", body=msgspec.json.encode(patch), content_type=MERGE_PATCH,
+            "PATCH",
+            f"{_path(said.about)}/{name}",
+            body=msgspec.json.encode(patch),
+            content_type=MERGE_PATCH,
             timeout=_SECONDS,
-        )  # fmt: skip
+        )
         return await self._create(name, said) if response.status == 404 else response
 
     async def _create(self, name: str, said: _Said) -> Response:

@@ -224,16 +224,24 @@ class Installed:
         """The command line of a process, by default on the ports that API server and scheduler know."""
         ports = ports or {"webhook": self._webhook_port, "extender": self._extender_port, "admin": self._admin_port}
         return [
-            sys.executable, "-m", "gpusched", "serve",
-            "--kubeconfig", str(self._plane.kubeconfig("gpusched")),
-            "--config", str(self._folder / "config.yaml"),
+            sys.executable,
+            "-m",
+            "gpusched",
+            "serve",
+            "--kubeconfig",
+            str(self._plane.kubeconfig("gpusched")),
+            "--config",
+            str(self._folder / "config.yaml"),
             *self._certificate_arguments(),
-            "--host", LOOPBACK,
+            "--host",
+            LOOPBACK,
             *(word for name, port in ports.items() for word in (f"--{name}-port", str(port))),
-            "--drain-seconds", "0.5",
-            "--admin-access", "open",
+            "--drain-seconds",
+            "0.5",
+            "--admin-access",
+            "open",
             *self._arguments,
-        ]  # fmt: skip
+        ]
 
 
 def _path(tree: Mapping[str, object]) -> str:

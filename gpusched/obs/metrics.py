@@ -79,9 +79,10 @@ class Metrics:
         )
         self.pods_woken = Counter("gpusched_pods_woken", "Pending pods woken.", ["result"], registry=registry)
         self.config_valid = Gauge(
-            "gpusched_config_valid", "0 while the configuration file has errors and an older one is used.",
+            "gpusched_config_valid",
+            "0 while the configuration file has errors and an older one is used.",
             registry=registry,
-        )  # fmt: skip
+        )
         self.config_valid.set(1)
         self.certificate_expiry = Gauge(
             "gpusched_certificate_not_after_seconds",
@@ -110,9 +111,11 @@ class Metrics:
             "gpusched_clock_ahead_seconds", "How far this clock is ahead of the API server's.", registry=registry
         )
         self.failures = Counter(
-            "gpusched_internal_failures", "Requests and tasks that failed by a fault of gpusched.", ["where"],
+            "gpusched_internal_failures",
+            "Requests and tasks that failed by a fault of gpusched.",
+            ["where"],
             registry=registry,
-        )  # fmt: skip
+        )
 
     def record_request(self, endpoint: str, status: int, seconds: float) -> None:
         """Count one request."""

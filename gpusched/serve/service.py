@@ -138,9 +138,18 @@ class Service:
         following.export(metrics)
         api = ServiceApi(session, lambda: datetime.now(UTC), options.request_limit)
         around = Surroundings(
-            options, self.cluster, session, api, feed, following, self._decisions, metrics, log, tasks,
+            options,
+            self.cluster,
+            session,
+            api,
+            feed,
+            following,
+            self._decisions,
+            metrics,
+            log,
+            tasks,
             [] if self._config_file is None else self._config_file.on_bad,
-        )  # fmt: skip
+        )
         waker = Waker(self.cluster, api.wake, metrics, log, time.monotonic)
         feed.on_policy.append(waker.touch)
         extender = ExtenderRole(around, waker) if options.extender else None

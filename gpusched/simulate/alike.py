@@ -31,9 +31,16 @@ def _offer(state: NodeState, native: NativeNode) -> object:
     free = tuple(sorted(native.free.items()))
     ports = tuple(sorted((port, tuple(sorted(addresses))) for port, addresses in native.ports.items()))
     return (
-        state.kind, state.signature, free, native.pods - native.pod_limit, native.pod_limit > 0, ports, seen.taints,
-        seen.unschedulable, state.node.dra_resources,
-    )  # fmt: skip
+        state.kind,
+        state.signature,
+        free,
+        native.pods - native.pod_limit,
+        native.pod_limit > 0,
+        ports,
+        seen.taints,
+        seen.unschedulable,
+        state.node.dra_resources,
+    )
 
 
 class Alike:

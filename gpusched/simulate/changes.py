@@ -19,9 +19,15 @@ from gpusched.state.node_state import NodeState
 _CLAIM: Final = PREFIX + "gpu-memory"
 #: The pod's own annotations that keep nodes away, in the order in which giving them up is suggested.
 _BOUNDS: Final = (
-    "min-driver-version", "min-cuda-version", "max-gpu-memory", "min-gpu-memory", "products", "sharing", "families",
+    "min-driver-version",
+    "min-cuda-version",
+    "max-gpu-memory",
+    "min-gpu-memory",
+    "products",
+    "sharing",
+    "families",
     "node-selector",
-)  # fmt: skip
+)
 #: A CUDA context alone takes about this much (524 MiB on an H200): a smaller claim helps nobody.
 _LEAST_CLAIM_MIB: Final = 512
 #: Taints by which Kubernetes and clouds keep pods from nodes that are not meant for them, or not well.

@@ -24,11 +24,26 @@ from gpusched.state.node_state import NodeState
 
 #: Reasons from the nearest to a fit to the farthest: the first ones pass with time or less, the last ones never.
 DISTANCE: Sequence[Reason] = (
-    Reason.MEMORY_CLAIM, Reason.FREE_REPLICAS, Reason.NATIVE_RESOURCES, Reason.QUOTA, Reason.RECONFIGURING,
-    Reason.NATIVE_SPREAD, Reason.NATIVE_POD_AFFINITY, Reason.SHARED_SINGLE, Reason.FACTS_UNKNOWN,
-    Reason.NATIVE_UNSCHEDULABLE, Reason.NATIVE_TAINT, Reason.MEMORY, Reason.VERSION, Reason.SHARING, Reason.PRODUCT,
-    Reason.FAMILY, Reason.NODE_SELECTOR, Reason.NATIVE_AFFINITY, Reason.NO_RESOURCE,
-)  # fmt: skip
+    Reason.MEMORY_CLAIM,
+    Reason.FREE_REPLICAS,
+    Reason.NATIVE_RESOURCES,
+    Reason.QUOTA,
+    Reason.RECONFIGURING,
+    Reason.NATIVE_SPREAD,
+    Reason.NATIVE_POD_AFFINITY,
+    Reason.SHARED_SINGLE,
+    Reason.FACTS_UNKNOWN,
+    Reason.NATIVE_UNSCHEDULABLE,
+    Reason.NATIVE_TAINT,
+    Reason.MEMORY,
+    Reason.VERSION,
+    Reason.SHARING,
+    Reason.PRODUCT,
+    Reason.FAMILY,
+    Reason.NODE_SELECTOR,
+    Reason.NATIVE_AFFINITY,
+    Reason.NO_RESOURCE,
+)
 #: Live reasons that kube-scheduler's own filters do not have, in words.
 _UNSEEN: Mapping[Reason, str] = {Reason.MEMORY_CLAIM: "memory claims", Reason.QUOTA: "quotas"}
 

@@ -8,8 +8,9 @@ from gpusched.simulate.manifest import Manifest
 #: Conditions that carry a refusal: type, status and, where other things have those too, the reason. Refused are pods,
 #: or the ReplicaSet of a Deployment itself (pkg/controller/deployment/util of Kubernetes).
 _CONDITIONS = {
-    ("ReplicaFailure", "True", ""), ("Progressing", "False", "ReplicaSetCreateError"),
-}  # fmt: skip
+    ("ReplicaFailure", "True", ""),
+    ("Progressing", "False", "ReplicaSetCreateError"),
+}
 _EVENT = "FailedCreate"
 
 

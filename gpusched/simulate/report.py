@@ -167,9 +167,13 @@ class _Judge:
 
         def judged(held: Resolution) -> Admission:
             context = Context(
-                facts=cluster.facts, resolution=held, config=cluster.config, resources=cluster.resources,
-                namespace=pod.namespace, controller=planned.controller,
-            )  # fmt: skip
+                facts=cluster.facts,
+                resolution=held,
+                config=cluster.config,
+                resources=cluster.resources,
+                namespace=pod.namespace,
+                controller=planned.controller,
+            )
             return judge_pod(pod, tree, asked, context)
 
         now = {finding.code for finding in _lasting(judged(resolution))}

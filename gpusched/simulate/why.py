@@ -30,9 +30,14 @@ from gpusched.state.events import key_of
 
 #: Short and plural names of kinds that kubectl users type.
 _KIND_NAMES: Final = {
-    "po": "pod", "deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "rs": "replicaset",
-    "rc": "replicationcontroller", "cj": "cronjob",
-}  # fmt: skip
+    "po": "pod",
+    "deploy": "deployment",
+    "sts": "statefulset",
+    "ds": "daemonset",
+    "rs": "replicaset",
+    "rc": "replicationcontroller",
+    "cj": "cronjob",
+}
 #: Kinds whose pods belong to objects of another kind that they make.
 _BETWEEN: Final = {"deployment": "ReplicaSet", "cronjob": "Job"}
 
@@ -139,9 +144,10 @@ def why_workload(manifest: Manifest, simulation: Simulation) -> Why | None:
         return None
     answer = why_planned(created[0], simulation)
     return msgspec.structs.replace(
-        answer, view=msgspec.structs.replace(answer.view, placement=None, notes=(*answer.view.notes, _NO_PODS)),
+        answer,
+        view=msgspec.structs.replace(answer.view, placement=None, notes=(*answer.view.notes, _NO_PODS)),
         history=f"node {created[0].node} would take it" if created[0].node else "",
-    )  # fmt: skip
+    )
 
 
 def find_standing(manifests: Iterable[Manifest], target: Target) -> list[Manifest]:
@@ -172,9 +178,13 @@ def why_standing(manifest: Manifest, world: World) -> Why:
     candidate = candidate_of(pod, read_pod(written, []).spec, asked, world)
     planned = msgspec.structs.replace(bare_pod(manifest), tree=written)
     view = PodView(
-        namespace=pod.namespace, name=pod.name, owner=planned.owner, source=manifest.source,
-        admission=admission_view(Admission()), notes=status_notes(manifest.tree),
-    )  # fmt: skip
+        namespace=pod.namespace,
+        name=pod.name,
+        owner=planned.owner,
+        source=manifest.source,
+        admission=admission_view(Admission()),
+        notes=status_notes(manifest.tree),
+    )
     answer = Why(view=view, demand=_demand_text(candidate), created=pod.created)
     if pod.terminal:
         notes = (f"finished ({pod.phase}): it holds no GPU any more", *view.notes)

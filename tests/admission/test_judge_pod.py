@@ -161,11 +161,28 @@ _POLICIES = st.sampled_from(
 )
 _KEYS = st.sampled_from(
     [
-        "metadata", "spec", "annotations", "containers", "initContainers", "resources", "limits", "requests", "name",
-        "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "gpu", "gpusched.io/families", "gpusched.io/gpu-memory", "env",
-        "nodeSelector", "nvidia.com/gpu.product", "affinity", "nodeName", "status.gpusched.io/bound",
+        "metadata",
+        "spec",
+        "annotations",
+        "containers",
+        "initContainers",
+        "resources",
+        "limits",
+        "requests",
+        "name",
+        "nvidia.com/gpu",
+        "nvidia.com/mig-1g.5gb",
+        "gpu",
+        "gpusched.io/families",
+        "gpusched.io/gpu-memory",
+        "env",
+        "nodeSelector",
+        "nvidia.com/gpu.product",
+        "affinity",
+        "nodeName",
+        "status.gpusched.io/bound",
     ]
-)  # fmt: skip
+)
 _TREES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=80),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=5),

@@ -27,12 +27,21 @@ LOWERED, HASH = "status.gpusched.io/lowered", "status.gpusched.io/policy-hash"
 
 PRODUCTS = ("a100-sxm4-40gb", "a100-80gb-pcie", "a10", "h100-80gb-hbm3", "future-9000-x", None)
 POOLS = [
-    Pool("nvidia.com/gpu", "nvidia", 1, family=family, product=name, sharing=sharing, visible_memory_mib=memory,
-         cuda_version=version, driver_version=None if version is None else version * 10)
+    Pool(
+        "nvidia.com/gpu",
+        "nvidia",
+        1,
+        family=family,
+        product=name,
+        sharing=sharing,
+        visible_memory_mib=memory,
+        cuda_version=version,
+        driver_version=None if version is None else version * 10,
+    )
     for family, name, sharing, memory, version in product(
         ("ampere", "hopper", None), PRODUCTS, (Sharing.NONE, Sharing.MPS, None), (20479, 20480, None), (12040, None)
     )
-]  # fmt: skip
+]
 NODES = [Node(NodeObject(f"n{index}"), (pool,)) for index, pool in enumerate(POOLS)]
 BOUND = MemoryBound(20480, "20Gi")
 

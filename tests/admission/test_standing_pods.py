@@ -38,24 +38,42 @@ PLAIN = [running(name, "t4") for name in ("a", "b")]
     ("pods", "policy", "warning"),
     [
         (TURING, {"families": "hopper"}, f"gpu-policy-family: 3 running pods violate it (a, b, c); {STAY}"),
-        (TURING[:1], {"families": "hopper"},
-         "gpu-policy-family: 1 running pod violates it (b); it stays, but will not return after a drain."),
-        ([*TURING, asking("d", families="turing")], {"families": "hopper"},
-         f"gpu-policy-family: 4 running pods violate it (a, b, c and 1 more); {STAY}"),
+        (
+            TURING[:1],
+            {"families": "hopper"},
+            "gpu-policy-family: 1 running pod violates it (b); it stays, but will not return after a drain.",
+        ),
+        (
+            [*TURING, asking("d", families="turing")],
+            {"families": "hopper"},
+            f"gpu-policy-family: 4 running pods violate it (a, b, c and 1 more); {STAY}",
+        ),
         (PLAIN, {"families": "hopper"}, f"gpu-policy-family: 2 running pods violate it (a, b); {MOVE}"),
-        (PLAIN[:1], {"families": "hopper"},
-         "gpu-policy-family: 1 running pod violates it (a); it stays; after a drain it goes to other nodes."),
-        ([*PLAIN, *TURING[2:]], {"families": "hopper"},
-         "gpu-policy-family: 3 running pods violate it (c, a, b); they stay, but 1 will not return after a drain."),
+        (
+            PLAIN[:1],
+            {"families": "hopper"},
+            "gpu-policy-family: 1 running pod violates it (a); it stays; after a drain it goes to other nodes.",
+        ),
+        (
+            [*PLAIN, *TURING[2:]],
+            {"families": "hopper"},
+            "gpu-policy-family: 3 running pods violate it (c, a, b); they stay, but 1 will not return after a drain.",
+        ),
         (PLAIN, {"families": "ampere"}, f"gpu-policy-family: 2 running pods violate it (a, b); {STAY}"),
         (PLAIN, {"min_gpu_memory": "40Gi"}, f"gpu-policy-memory: 2 running pods violate it (a, b); {MOVE}"),
         (PLAIN, {"node_selector": "disk=ssd"}, f"gpu-no-node: 2 running pods violate it (a, b); {STAY}"),
-        ([running("big", "h100", gpus=4)], {"max_gpus_per_pod": "2"},
-         "gpu-policy-max-gpus: 1 running pod violates it (big); it stays, but will not return after a drain."),
-        (LONG, {"families": "hopper"},
-         f"gpu-policy-family: 2 running pods violate it ({'x' * 60}0 and 1 more); {STAY}"),
+        (
+            [running("big", "h100", gpus=4)],
+            {"max_gpus_per_pod": "2"},
+            "gpu-policy-max-gpus: 1 running pod violates it (big); it stays, but will not return after a drain.",
+        ),
+        (
+            LONG,
+            {"families": "hopper"},
+            f"gpu-policy-family: 2 running pods violate it ({'x' * 60}0 and 1 more); {STAY}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_pods_that_violate_a_new_policy_are_counted_and_named(
     pods: list[Tree], policy: dict[str, str], warning: str
 ) -> None:
@@ -107,8 +125,15 @@ def test_refused_exempt_and_ending_namespaces_are_told_nothing_of_pods() -> None
 
 def test_affinity_of_the_policy_before_is_not_taken_for_the_users() -> None:
     """The pod asked for nothing; that it must run on Turing was lowered from the policy that goes now."""
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": "gpusched.io/family", "operator": "In", "values": ["turing"]}]}]}}}  # fmt: skip
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "gpusched.io/family", "operator": "In", "values": ["turing"]}]}
+                ]
+            }
+        }
+    }
     lowered = running(
         "p", "t4", annotations={"status.gpusched.io/lowered": "families=turing (namespace team-a)"}, affinity=affinity
     )

@@ -42,9 +42,14 @@ def test_a_new_keyring_serves_and_names_whom_to_trust():
     assert ring.trusted == ring.lasting == (ring.current.certificate,)
     assert accepts(ring.leaf.certificate, ring.trusted, NOW)
     assert set(read_facts(ring.leaf.certificate).names) == {
-        "gpusched-webhook", "gpusched-webhook.gpusched-system", "gpusched-webhook.gpusched-system.svc",
-        "gpusched-webhook.gpusched-system.svc.cluster.local", "localhost", "127.0.0.1", "::1",
-    }  # fmt: skip
+        "gpusched-webhook",
+        "gpusched-webhook.gpusched-system",
+        "gpusched-webhook.gpusched-system.svc",
+        "gpusched-webhook.gpusched-system.svc.cluster.local",
+        "localhost",
+        "127.0.0.1",
+        "::1",
+    }
 
 
 def test_the_extender_has_two_authorities_from_the_beginning():

@@ -197,9 +197,7 @@ def test_a_whole_rotation_takes_its_steps_in_order():
 
     world.settle()
 
-    assert world.steps == [
-        Step.ADD_NEXT, Step.PUBLISH, Step.SWITCH, Step.DROP_FORMER, Step.PUBLISH
-    ]  # fmt: skip
+    assert world.steps == [Step.ADD_NEXT, Step.PUBLISH, Step.SWITCH, Step.DROP_FORMER, Step.PUBLISH]
     assert world.keyring.current != before.current
     assert split_bundle(world.bundles[-1][1]) == (world.keyring.current.certificate,)
     assert world.request is Request.NONE

@@ -119,7 +119,7 @@ CASES: dict[str, tuple[str | bytes, list[str], list[tuple[str, str, str]]]] = {
             (":2", "spec.tolerations", 'Pod team-a/q: must be a list, not a string: start every item with "- "'),
         ],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -60,9 +60,12 @@ def test_status_of_what_is_in_order(cluster: LiveCluster) -> None:
     assert (ran.code, ran.err) == (0, "")
     lines = [line.split() for line in ran.out.splitlines()]
     assert [line[:2] for line in lines[1:6]] == [
-        ["webhook", "leaf"], ["webhook", "current"], ["extender", "leaf"], ["extender", "current"],
+        ["webhook", "leaf"],
+        ["webhook", "current"],
+        ["extender", "leaf"],
+        ["extender", "current"],
         ["extender", "next"],
-    ]  # fmt: skip
+    ]
     assert [line[-4:] for line in lines[1:3]] == [
         [short(webhook.leaf.certificate), f"{OLD + timedelta(days=90):%Y-%m-%d}", "(87", "d)"],
         [short(webhook.current.certificate), f"{OLD + WEBHOOK.authority_lifetime:%Y-%m-%d}", "(1822", "d)"],
@@ -77,9 +80,7 @@ def test_status_for_programs(cluster: LiveCluster) -> None:
     view = certs(cluster, "status", "-o", "json").json
 
     assert view["problems"] == []
-    assert view["webhooks"][0] == {
-        "name": "a", "authorities": [short(webhook.current.certificate)], "verifies": True
-    }  # fmt: skip
+    assert view["webhooks"][0] == {"name": "a", "authorities": [short(webhook.current.certificate)], "verifies": True}
     assert [(each["server"], each["secret"], each["phase"]) for each in view["servers"]] == [
         ("webhook", WEBHOOK.secret, "stable"),
         ("extender", EXTENDER.secret, "stable"),

@@ -157,8 +157,12 @@ def test_a_second_scheduler(folder: Folder) -> None:
     assert _scheduler("--config", config, "--merge", folder.write("k.yaml", SCHEDULER)) == tree
 
     ran = run(
-        "config", "scheduler", "--config", config,
-        "--merge", folder.write("d.yaml", SCHEDULER + "profiles: [{schedulerName: default-scheduler}]\n"),
-    )  # fmt: skip
+        "config",
+        "scheduler",
+        "--config",
+        config,
+        "--merge",
+        folder.write("d.yaml", SCHEDULER + "profiles: [{schedulerName: default-scheduler}]\n"),
+    )
     assert (ran.code, ran.out) == (2, "")
     assert "never default-scheduler" in ran.errors[0]

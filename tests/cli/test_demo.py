@@ -71,7 +71,7 @@ _UNWRITABLE = (
             _UNWRITABLE,
         ),
     ],
-)  # fmt: skip
+)
 def test_without_programs_it_simulates_and_says_so(
     without: Callable[[Exception], None], monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
 ) -> None:

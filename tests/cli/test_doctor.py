@@ -103,11 +103,13 @@ def other() -> KeyPair:
 FAULTS = {
     "no replica answers": (
         lambda api: api.answers.update({READY: (503, b"not ready: cache 300 s old\n")}),
-        "replica-not-ready", "not ready: cache 300 s old",
+        "replica-not-ready",
+        "not ready: cache 300 s old",
     ),
     "a clock that is wrong": (
         lambda api: api.answers.update({READY: (200, b"ready\nclock: 70 s behind the API server's\n")}),
-        "clock-skew", "clock: 70 s behind the API server's",
+        "clock-skew",
+        "clock: 70 s behind the API server's",
     ),
     "another authority": (lambda api: api.serve(leaf_of(other())), "ca-bundle", "signed by CN=other"),
     "no certificate in the bundle": (lambda api: api.register(b"nonsense"), "ca-bundle", "is no certificate"),
@@ -116,32 +118,40 @@ FAULTS = {
     "a leaf that ended": (lambda api: api.serve(leaf_of(api.authority, -1)), "certificate-expiry", " ended on 2"),
     "a webhook that is away": (
         lambda api: api.answers.update({DRY_RUN: (500, {"kind": "Status", "message": "failed calling webhook"})}),
-        "webhook-unreachable", "failed calling webhook",
+        "webhook-unreachable",
+        "failed calling webhook",
     ),
     "a pod that is let through": (
-        lambda api: api.answers.update({DRY_RUN: (201, {})}), "webhook-unreachable", "was let through",
+        lambda api: api.answers.update({DRY_RUN: (201, {})}),
+        "webhook-unreachable",
+        "was let through",
     ),
     "a policy without its binding": (
         lambda api: api.answers.pop(f"{ADMISSION}/validatingadmissionpolicybindings/gpusched-pod-claims"),
-        "policy-guard-missing", "is not there",
+        "policy-guard-missing",
+        "is not there",
     ),
     "a scheduler without a configuration": (
         lambda api: api.answers.update({SCHEDULERS: (200, {"items": [api.scheduler("--leader-elect=true")]})}),
-        "scheduler-configuration", "runs without --config",
+        "scheduler-configuration",
+        "runs without --config",
     ),
     "an old API server": (
         lambda api: api.answers.update({"/version": (200, {"major": "1", "minor": "27"})}),
-        "kubernetes-version", "1.27",
+        "kubernetes-version",
+        "1.27",
     ),
     "a secret that may not be read": (
         lambda api: api.answers.update({SECRET: (403, {"kind": "Status", "message": "no"})}),
-        "not-examined", "not known",
+        "not-examined",
+        "not known",
     ),
     "a configuration with errors": (
         lambda api: api.answers.update({CONFIG_MAP: (200, config_map(f"{CONFIG}colour: red\n"))}),
-        "configuration", "configmap/gpusched-system/gpusched: ",
+        "configuration",
+        "configmap/gpusched-system/gpusched: ",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FAULTS)

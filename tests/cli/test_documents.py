@@ -73,10 +73,8 @@ def test_bad_items_leave_the_others() -> None:
     assert outline(documents) == [("-:1", "items[2]", "Pod default/(no name)")]
     assert errors == [
         InputFault("-:1", "items[0]", "a Kubernetes object is a mapping, not 3"),
-        InputFault(
-            "-:1", "items[1].apiVersion", 'a Kubernetes object needs apiVersion; this one starts with "kind"'
-        ),
-    ]  # fmt: skip
+        InputFault("-:1", "items[1].apiVersion", 'a Kubernetes object needs apiVersion; this one starts with "kind"'),
+    ]
 
 
 def test_a_kind_that_only_ends_in_list_is_an_object() -> None:
@@ -114,7 +112,7 @@ def test_faults_name_the_object_and_its_place() -> None:
     )
     assert errors == [
         InputFault("-:1", "items[0].spec.a", 'Pod team-a/a: line 7: "a" is written twice: keep one (the last counts)')
-    ]  # fmt: skip
+    ]
     assert documents[0].tree["spec"] == {"a": 2}
 
 

@@ -14,8 +14,13 @@ NVIDIA = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 HOOKS = f"{ADMISSION}/mutatingwebhookconfigurations"
 ASKS = {"gpusched.io/families": "turing"}
-SECTIONS = ["WHAT IS THERE", "WHICH OVERLAY FITS", "WHAT INSTALLING IT CHANGES", "PRESENT WORKLOADS",
-            "WHAT STANDS IN THE WAY"]  # fmt: skip
+SECTIONS = [
+    "WHAT IS THERE",
+    "WHICH OVERLAY FITS",
+    "WHAT INSTALLING IT CHANGES",
+    "PRESENT WORKLOADS",
+    "WHAT STANDS IN THE WAY",
+]
 
 
 @pytest.fixture
@@ -100,16 +105,25 @@ def test_json_has_all_parts(folder: Folder) -> None:
     ran = preflight(folder, t4_node("a"), NVIDIA, options=("-o", "json"))
 
     assert list(ran.json) == [
-        "there", "overlay", "changes", "violations", "counts", "judged", "problems", "errors",
-    ]  # fmt: skip
+        "there",
+        "overlay",
+        "changes",
+        "violations",
+        "counts",
+        "judged",
+        "problems",
+        "errors",
+    ]
     assert list(ran.json["changes"]) == ["objects", "opt_in", "second_scheduler", "webhooks", "labels", "pods"]
 
 
 def test_a_dump_may_hold_webhooks_and_definitions(folder: Folder) -> None:
     kueue = {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "workloads.kueue.x-k8s.io"}, "spec": {"group": "kueue.x-k8s.io"},
-    }  # fmt: skip
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "workloads.kueue.x-k8s.io"},
+        "spec": {"group": "kueue.x-k8s.io"},
+    }
     hami = webhook("hami-webhook") | {"apiVersion": "admissionregistration.k8s.io/v1"}
     ran = preflight(folder, kueue, hami, options=("-o", "json"))
 

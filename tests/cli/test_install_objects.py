@@ -10,12 +10,16 @@ from tests.manifests.overlays import OVERLAYS
     [
         (Placed("Namespace", "n"), "/api/v1/namespaces/n"),
         (Placed("Secret", "s", "n"), "/api/v1/namespaces/n/secrets/s"),
-        (Placed("NetworkPolicy", "p", "n", "networking.k8s.io/v1"),
-         "/apis/networking.k8s.io/v1/namespaces/n/networkpolicies/p"),
-        (Placed("ClusterRole", "r", api_version="rbac.authorization.k8s.io/v1"),
-         "/apis/rbac.authorization.k8s.io/v1/clusterroles/r"),
+        (
+            Placed("NetworkPolicy", "p", "n", "networking.k8s.io/v1"),
+            "/apis/networking.k8s.io/v1/namespaces/n/networkpolicies/p",
+        ),
+        (
+            Placed("ClusterRole", "r", api_version="rbac.authorization.k8s.io/v1"),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/r",
+        ),
     ],
-)  # fmt: skip
+)
 def test_paths(item: Placed, path: str) -> None:
     assert path_of(item) == path
 
@@ -33,5 +37,6 @@ def test_every_overlay_is_there_with_what_gpusched_makes() -> None:
 
 def test_both_webhook_configurations_are_shipped() -> None:
     assert [tree["kind"] for tree in shipped_webhooks()] == [
-        "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
-    ]  # fmt: skip
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ]

@@ -37,9 +37,7 @@ def test_keys_written_twice_are_faults_and_the_last_counts() -> None:
 def test_numbers_that_json_lacks(number: str) -> None:
     (reading,) = read_json(f'{{"a": [0, {number}]}}')
     assert not reading.usable
-    assert reading.faults == (
-        Fault("a[1]", "not a number that JSON has: write a finite one, or put it in quotes"),
-    )  # fmt: skip
+    assert reading.faults == (Fault("a[1]", "not a number that JSON has: write a finite one, or put it in quotes"),)
 
 
 @pytest.mark.parametrize(

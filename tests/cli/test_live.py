@@ -244,9 +244,15 @@ def test_the_refusal_that_a_deployment_got(api, ask):
 def test_the_refusal_that_a_job_got(api, ask):
     def event(message: str, time: str, name: str = "train"):
         about = {"kind": "Job", "namespace": "team-a", "name": name}
-        return {"kind": "Event", "apiVersion": "v1", "metadata": {"name": time, "namespace": "team-a"},
-                "involvedObject": about, "reason": "FailedCreate", "message": message,
-                "lastTimestamp": time}  # fmt: skip
+        return {
+            "kind": "Event",
+            "apiVersion": "v1",
+            "metadata": {"name": time, "namespace": "team-a"},
+            "involvedObject": about,
+            "reason": "FailedCreate",
+            "message": message,
+            "lastTimestamp": time,
+        }
 
     api.put(workload("Job", "train"), event("new", "2030-01-02T00:00:00Z"), event("old", "2030-01-01T00:00:00Z"))
     api.put(event("other", "2030-01-03T00:00:00Z", "eval"))

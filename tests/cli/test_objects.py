@@ -59,7 +59,7 @@ def test_other_kinds_are_counted_and_familiar_ones_tell_their_version() -> None:
     assert objects.manifests == []
     assert objects.skipped_note() == (
         "skipped: 3 Service, 1 ClusterPolicy (kyverno.io/v1), 1 ConfigMap, 1 Pod (apps/v1)"
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,19 @@ from tests.cli.commands import Ran, run
 
 WHY = "/api/v1/why"
 PENDING = {
-    "namespace": "team-a", "name": "p", "state": "pending", "demand": "1 nvidia.com/gpu", "node": "",
+    "namespace": "team-a",
+    "name": "p",
+    "state": "pending",
+    "demand": "1 nvidia.com/gpu",
+    "node": "",
     "reasons": [{"code": "family", "message": "team-a allows hopper", "nodes": 2, "example": "t4-1"}],
-    "suggestion": "Ask an admin", "nearest": "t4-1", "nearest_lacks": "team-a allows hopper", "line": "",
-    "history": "", "notes": [],
-}  # fmt: skip
+    "suggestion": "Ask an admin",
+    "nearest": "t4-1",
+    "nearest_lacks": "team-a allows hopper",
+    "line": "",
+    "history": "",
+    "notes": [],
+}
 
 
 @pytest.fixture

@@ -27,14 +27,16 @@ def _parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         ("a: &x {b: 1}\nc: *x\n", {"a": {"b": 1}, "c": {"b": 1}}),
         ("b: &b {a: 2}\nc:\n  <<: *b\n  a: 1\n", {"b": {"a": 2}, "c": {"a": 1}}),
         ("b: &b {a: 2}\nc:\n  a: 1\n  <<: *b\n", {"b": {"a": 2}, "c": {"a": 2}}),
-        ("a: [&b {x: 2}, &d {x: 3, z: 4}]\nc: {<<: [*b, *d]}\n",
-         {"a": [{"x": 2}, {"x": 3, "z": 4}], "c": {"x": 2, "z": 4}}),
+        (
+            "a: [&b {x: 2}, &d {x: 3, z: 4}]\nc: {<<: [*b, *d]}\n",
+            {"a": [{"x": 2}, {"x": 3, "z": 4}], "c": {"x": 2, "z": 4}},
+        ),
         ("c: {'<<': {a: 1}}\n", {"c": {"<<": {"a": 1}}}),
         ("a: |\n  ---\n  b\n", {"a": "---\nb\n"}),
         ("%YAML 1.1\n---\na:\n", {"a": None}),
         ("a: b\r\nc: d\r\n", {"a": "b", "c": "d"}),
     ],
-)  # fmt: skip
+)
 def test_trees(text: str, tree: object) -> None:
     assert read(text) == [Reading(tree)]
 
@@ -106,7 +108,7 @@ def test_keys_written_twice_are_faults_and_the_last_counts() -> None:
         ("a: {b: c}}\n", Fault("", "line 1 (a: {b: c}}): a '}' or ']' too many: remove it")),
         ("a: \x07\n", Fault("", "line 1: a control or otherwise unprintable character: remove it")),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_read_says_where_and_what_to_write(text: str, fault: Fault) -> None:
     (reading,) = read(text)
     assert not reading.usable

@@ -39,43 +39,55 @@ def _mig_invalid() -> Tree:
 
 FAULTS: dict[str, tuple[list[Tree], str, list[str]]] = {
     "capacity without allocatable": (
-        [t4_node("t", gpus=0, capacity={"nvidia.com/gpu": "4"})], "node-without-allocatable", ["node/t"],
+        [t4_node("t", gpus=0, capacity={"nvidia.com/gpu": "4"})],
+        "node-without-allocatable",
+        ["node/t"],
     ),
     "labels without a resource": (
         [node("n", gpus=None, labels=gfd_labels())],
-        "node-without-allocatable", ["node/n"],
+        "node-without-allocatable",
+        ["node/n"],
     ),
     "an unhealthy device": (
         [h100_node("h", gpus=7, capacity={"nvidia.com/gpu": "8"})],
-        "unhealthy-devices", ["node/h"],
+        "unhealthy-devices",
+        ["node/h"],
     ),
     "no labels at all": ([node("n", gpus=2)], "facts-unknown", ["node/n"]),
     "family against compute capability": (
         [node("n", labels=gfd_labels("NVIDIA-L4", memory=23034, compute=(8, 9), family="ampere"))],
-        "labels-disagree", ["node/n"],
+        "labels-disagree",
+        ["node/n"],
     ),
     "an invalid MIG configuration": ([_mig_invalid()], "mig-invalid", ["node/n"]),
     "MIG manager at work": (
-        [h100_node("h", labels={"nvidia.com/mig.config.state": "pending"})], "reconfiguring", ["node/h"],
+        [h100_node("h", labels={"nvidia.com/mig.config.state": "pending"})],
+        "reconfiguring",
+        ["node/h"],
     ),
     "a taint of somebody's own": (
         [h100_node("h", taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])],
-        "untolerated-taint", ["node/h"],
+        "untolerated-taint",
+        ["node/h"],
     ),
     "more held than there is": (
         [t4_node("t"), bound(pod("a"), "t"), bound(pod("b"), "t")],
-        "over-claimed", ["node/t"],
+        "over-claimed",
+        ["node/t"],
     ),
     "claims that can meet": (
         [
             t4_node("t", replicas=2),
             *(bound(pod(name, annotations={"gpusched.io/gpu-memory": "10Gi"}), "t") for name in "ab"),
         ],
-        "over-claimed", ["node/t"],
+        "over-claimed",
+        ["node/t"],
     ),
     "a cordoned node": ([h100_node("h", unschedulable=True)], "out-of-service", ["node/h"]),
     "a broken annotation of a node": (
-        [h100_node("h", annotations={"gpusched.io/facts": "replicas=many"})], "node-annotations", ["node/h"],
+        [h100_node("h", annotations={"gpusched.io/facts": "replicas=many"})],
+        "node-annotations",
+        ["node/h"],
     ),
     "a malformed policy": ([h100_node(), namespace(min_gpu_memory="20")], "policy-malformed", ["namespace/team-a"]),
     "an unknown key": ([h100_node(), namespace(famlies="hopper")], "policy-unknown-key", ["namespace/team-a"]),
@@ -83,49 +95,66 @@ FAULTS: dict[str, tuple[list[Tree], str, list[str]]] = {
     "one family too many": ([t4_node(), namespace(families="hopper, turing")], "family-unused", ["namespace/team-a"]),
     "more than the quota": (
         [h100_node("h"), namespace(quota="hopper=1"), bound(pod("p", gpus=2), "h")],
-        "quota-exceeded", ["namespace/team-a"],
+        "quota-exceeded",
+        ["namespace/team-a"],
     ),
     "a device plugin in a namespace that is not exempt": (
         [h100_node("h"), bound(pod("nvidia-device-plugin-daemonset-x", "plugins", container()), "h")],
-        "exempt-namespace", ["namespace/plugins"],
+        "exempt-namespace",
+        ["namespace/plugins"],
     ),
     "no class for NVIDIA": (
-        [h100_node(), {**NVIDIA, "metadata": {"name": "other"}}], "runtime-class-missing", ["runtimeclass/nvidia"],
+        [h100_node(), {**NVIDIA, "metadata": {"name": "other"}}],
+        "runtime-class-missing",
+        ["runtimeclass/nvidia"],
     ),
     "a class of a policy": (
-        [h100_node(), NVIDIA, namespace(runtime_class="kata")], "runtime-class-missing", ["namespace/team-a"],
+        [h100_node(), NVIDIA, namespace(runtime_class="kata")],
+        "runtime-class-missing",
+        ["namespace/team-a"],
     ),
     "a class of a pod": (
         [h100_node("h"), NVIDIA, bound(pod("p", runtimeClassName="gone"), "h")],
-        "pod-runtime-class", ["pod/team-a/p"],
+        "pod-runtime-class",
+        ["pod/team-a/p"],
     ),
     "a pod that the kubelet refused": (
         [h100_node("h"), _with_status(bound(pod("p"), "h", phase="Failed"), reason="UnexpectedAdmissionError")],
-        "unexpected-admission-error", ["pod/team-a/p"],
+        "unexpected-admission-error",
+        ["pod/team-a/p"],
     ),
     "a gate that should be gone": (
         [h100_node("h"), namespace(quota="*=4"), _created(pod("p", schedulingGates=[{"name": "gpusched.io/quota"}]))],
-        "stale-gate", ["pod/team-a/p"],
+        "stale-gate",
+        ["pod/team-a/p"],
     ),
     "an older policy": (
         [h100_node("h"), namespace(families="hopper"), pod("p", annotations={"status.gpusched.io/policy-hash": "old"})],
-        "stale-policy", ["pod/team-a/p"],
+        "stale-policy",
+        ["pod/team-a/p"],
     ),
     "a selector of nothing": (
-        [h100_node("h"), pod("p", nodeSelector={"disk": "fast"})], "affinity-matches-nothing", ["pod/team-a/p"],
+        [h100_node("h"), pod("p", nodeSelector={"disk": "fast"})],
+        "affinity-matches-nothing",
+        ["pod/team-a/p"],
     ),
     "a resource of nobody": (
-        [h100_node("h"), pod("p", resource="nvidia.com/mig-1g.5gb")], "resource-absent", ["pod/team-a/p"],
+        [h100_node("h"), pod("p", resource="nvidia.com/mig-1g.5gb")],
+        "resource-absent",
+        ["pod/team-a/p"],
     ),
     "bound by somebody else": (
-        [h100_node("h"), bound(pod("p"), "h"), bound(pod("q"), "h", ours=False)], "bound-elsewhere", ["pod/team-a/q"],
+        [h100_node("h"), bound(pod("p"), "h"), bound(pod("q"), "h", ours=False)],
+        "bound-elsewhere",
+        ["pod/team-a/q"],
     ),
     "nothing bound by gpusched": (
         [h100_node("h"), bound(pod("q"), "h", ours=False)],
-        "nothing-bound", ["kube-scheduler"],
+        "nothing-bound",
+        ["kube-scheduler"],
     ),
     "another scheduler": ([h100_node("h"), pod("p", schedulerName="volcano")], "other-scheduler", ["pod/team-a/p"]),
-}  # fmt: skip
+}
 
 
 def test_a_cluster_in_good_order():
@@ -141,9 +170,12 @@ def test_every_fault_is_found(name):
 
 def test_two_models_on_one_node():
     tree = node(
-        "n", gpus=1, allocatable={"nvidia.com/gpu-big": "1"}, labels=gfd_labels(),
+        "n",
+        gpus=1,
+        allocatable={"nvidia.com/gpu-big": "1"},
+        labels=gfd_labels(),
         annotations={"gpusched.io/facts": "nvidia.com/gpu-big:product=h100-80gb-hbm3, nvidia.com/gpu:product=t4"},
-    )  # fmt: skip
+    )
     config = configured(resources=[{"name": "nvidia.com/gpu-big", "vendor": "nvidia"}])
 
     assert found([tree], config=config)["mixed-models"] == ["node/n"]

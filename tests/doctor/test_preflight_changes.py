@@ -8,9 +8,17 @@ from tests.doctor.site import found, site
 from tests.doctor.test_preflight_facts import NVIDIA, OPERATOR
 
 FACTS = (
-    "vendor", "family", "product", "sharing", "gpu-memory-mib", "visible-memory-mib", "slot-memory-mib", "replicas",
-    "cuda-version", "driver-version",
-)  # fmt: skip
+    "vendor",
+    "family",
+    "product",
+    "sharing",
+    "gpu-memory-mib",
+    "visible-memory-mib",
+    "slot-memory-mib",
+    "replicas",
+    "cuda-version",
+    "driver-version",
+)
 TAINT = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
 
 
@@ -38,9 +46,7 @@ def test_new_pods_get_what_this_cluster_needs() -> None:
     assert found(t4_node("a"), NVIDIA, OPERATOR).changes.pods == (
         NewPod("nvidia.com/gpu", None, "not set: the GPU Operator runs in NRI mode", ()),
     )
-    assert found(t4_node("a")).changes.pods == (
-        NewPod("nvidia.com/gpu", None, "not set: nvidia does not exist", ()),
-    )  # fmt: skip
+    assert found(t4_node("a")).changes.pods == (NewPod("nvidia.com/gpu", None, "not set: nvidia does not exist", ()),)
     assert found(node("cpu", gpus=None)).changes.pods == ()
 
 
@@ -49,13 +55,22 @@ def test_objects_are_those_of_the_overlay() -> None:
         return {(item.kind, item.name) for item in changes(site(), Fitting(overlay, "")).objects}
 
     kubeadm = names("kubeadm")
-    assert {("Namespace", "gpusched-system"), ("Deployment", "gpusched"), ("Service", "gpusched"),
-            ("Lease", "gpusched"), ("Secret", "gpusched-webhook-tls"), ("Secret", "gpusched-extender-tls"),
-            ("ValidatingAdmissionPolicyBinding", "gpusched-pod-claims")} <= kubeadm  # fmt: skip
+    assert {
+        ("Namespace", "gpusched-system"),
+        ("Deployment", "gpusched"),
+        ("Service", "gpusched"),
+        ("Lease", "gpusched"),
+        ("Secret", "gpusched-webhook-tls"),
+        ("Secret", "gpusched-extender-tls"),
+        ("ValidatingAdmissionPolicyBinding", "gpusched-pod-claims"),
+    } <= kubeadm
     assert names("kind") == names("k3s") == kubeadm
     assert kubeadm - names("webhook-only") == {("Service", "gpusched")}
-    assert {("Deployment", "gpusched-scheduler"), ("ConfigMap", "gpusched-scheduler-config-…"),
-            ("ResourceQuota", "gpusched-critical-pods")} <= names("managed") - kubeadm  # fmt: skip
+    assert {
+        ("Deployment", "gpusched-scheduler"),
+        ("ConfigMap", "gpusched-scheduler-config-…"),
+        ("ResourceQuota", "gpusched-critical-pods"),
+    } <= names("managed") - kubeadm
     assert ("Certificate", "gpusched-extender") in names("cert-manager")
 
 

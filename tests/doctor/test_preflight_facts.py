@@ -10,25 +10,32 @@ from tests.build import Tree, bound, h100_node, namespace, node, pod, t4_node
 from tests.doctor.site import told, webhook
 
 OPERATOR: Tree = {
-    "apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy",
+    "apiVersion": "nvidia.com/v1",
+    "kind": "ClusterPolicy",
     "metadata": {"name": "cluster-policy", "labels": {"app.kubernetes.io/version": "v25.10.1"}},
     "spec": {"operator": {}, "cdi": {"enabled": True, "nriPluginEnabled": True}},
-}  # fmt: skip
+}
 PLUGIN: Tree = {
-    "apiVersion": "apps/v1", "kind": "DaemonSet",
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
     "metadata": {"name": "nvidia-device-plugin-daemonset", "namespace": "gpu-operator"},
     "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
-}  # fmt: skip
+}
 NVIDIA: Tree = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "n"}
 
 
 @pytest.mark.parametrize(
     ("text", "version"),
     [
-        ("v1.37.2", (1, 37)), ("v1.35.1+k3s1", (1, 35)), ("1.29", (1, 29)), ("v1.34.1-gke.1279000", (1, 34)),
-        ("", None), ("v1", None), ("v1.x", None),
+        ("v1.37.2", (1, 37)),
+        ("v1.35.1+k3s1", (1, 35)),
+        ("1.29", (1, 29)),
+        ("v1.34.1-gke.1279000", (1, 34)),
+        ("", None),
+        ("v1", None),
+        ("v1.x", None),
     ],
-)  # fmt: skip
+)
 def test_versions(text: str, version: tuple[int, int] | None) -> None:
     assert version_of(text) == version
 
@@ -37,12 +44,16 @@ def test_versions(text: str, version: tuple[int, int] | None) -> None:
     ("around", "text"),
     [
         ({}, "version not known"),
-        ({"version": "v1.37.2", "guards": True},
-         "v1.37.2; matchConditions of webhooks served; ValidatingAdmissionPolicy served"),
-        ({"version": "v1.29.0", "guards": False},
-         "v1.29.0; matchConditions of webhooks MISSING; ValidatingAdmissionPolicy MISSING"),
+        (
+            {"version": "v1.37.2", "guards": True},
+            "v1.37.2; matchConditions of webhooks served; ValidatingAdmissionPolicy served",
+        ),
+        (
+            {"version": "v1.29.0", "guards": False},
+            "v1.29.0; matchConditions of webhooks MISSING; ValidatingAdmissionPolicy MISSING",
+        ),
     ],
-)  # fmt: skip
+)
 def test_kubernetes(around: dict[str, Any], text: str) -> None:
     assert told(**around)["Kubernetes"] == [text]
 
@@ -56,9 +67,16 @@ def test_kubelets_tell_their_versions() -> None:
 
 def test_the_gpu_stack_and_the_gpus() -> None:
     facts = told(
-        t4_node("a", gpus=2, replicas=4), t4_node("b", gpus=2, replicas=4), h100_node("h"), node("x", gpus=2),
-        node("cpu", gpus=None), OPERATOR, PLUGIN, NVIDIA, bound(pod("p", gpus=3), "h"),
-    )  # fmt: skip
+        t4_node("a", gpus=2, replicas=4),
+        t4_node("b", gpus=2, replicas=4),
+        h100_node("h"),
+        node("x", gpus=2),
+        node("cpu", gpus=None),
+        OPERATOR,
+        PLUGIN,
+        NVIDIA,
+        bound(pod("p", gpus=3), "h"),
+    )
 
     assert facts["GPU Operator"] == ["25.10; CDI on; NRI on; class nvidia"]
     assert facts["device plugins"] == ["nvidia-device-plugin-daemonset (gpu-operator); nvidia.com/gpu on 4 nodes"]

@@ -25,14 +25,26 @@ def of_provider(provider: str, kubelet: str = "v1.35.1", labels: dict[str, str] 
         ([SCHEDULER], {"version": "v1.35.1+rke2r1"}, "k3s", "versions name RKE2"),
         ([], {"version": "v1.34.1-gke.1279000"}, "managed", "versions name GKE"),
         ([], {"version": "v1.34.1-eks-113cf36"}, "managed", "versions name EKS"),
-        ([of_provider("azure:///x", labels={"kubernetes.azure.com/cluster": "c"})], {}, "managed",
-         "nodes have labels of AKS"),
-        ([of_provider("scaleway://x")], {}, "managed",
-         "nodes are of Scaleway, and no kube-scheduler is in kube-system"),
-        ([of_provider("aws:///eu/i"), SCHEDULER], {}, "kubeadm",
-         "kube-scheduler is a pod: kube-system/kube-scheduler-cp"),
+        (
+            [of_provider("azure:///x", labels={"kubernetes.azure.com/cluster": "c"})],
+            {},
+            "managed",
+            "nodes have labels of AKS",
+        ),
+        (
+            [of_provider("scaleway://x")],
+            {},
+            "managed",
+            "nodes are of Scaleway, and no kube-scheduler is in kube-system",
+        ),
+        (
+            [of_provider("aws:///eu/i"), SCHEDULER],
+            {},
+            "kubeadm",
+            "kube-scheduler is a pod: kube-system/kube-scheduler-cp",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_overlay_follows_from_what_the_cluster_says(
     trees: list[Tree], around: dict[str, Any], name: str, why: str
 ) -> None:

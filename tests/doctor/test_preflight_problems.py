@@ -33,16 +33,22 @@ def test_nothing_stands_in_the_way_of_a_cluster_in_order() -> None:
     [
         ([], {"version": "v1.29.4"}, {"kubernetes-version": ["kube-apiserver"]}),
         ([], {"guards": False}, {"admission-policies-absent": ["kube-apiserver"]}),
-        ([], {"configurations": (webhook("hami"), webhook("istio"))},
-         {"other-gpu-webhook": ["mutatingwebhookconfiguration/hami"]}),
+        (
+            [],
+            {"configurations": (webhook("hami"), webhook("istio"))},
+            {"other-gpu-webhook": ["mutatingwebhookconfiguration/hami"]},
+        ),
         ([node("x", gpus=2)], {}, {"facts-unknown": ["node/x"]}),
         ([t4_node("a")], {"groups": ()}, {"runtime-class-missing": ["runtimeclass/nvidia"]}),
         ([t4_node("a")], {}, {}),
         ([namespace(families="blackwell"), t4_node("a")], {}, {"family-absent": ["namespace/team-a"]}),
-        ([], {"unasked": (Probe("Lease gpusched", "you may not read it", known=False),)},
-         {"not-examined": ["Lease gpusched"]}),
+        (
+            [],
+            {"unasked": (Probe("Lease gpusched", "you may not read it", known=False),)},
+            {"not-examined": ["Lease gpusched"]},
+        ),
     ],
-)  # fmt: skip
+)
 def test_problems(trees: list[Tree], around: dict[str, Any], expected: dict[str, list[str]]) -> None:
     assert problems(*trees, **around) == expected
 

@@ -7,9 +7,19 @@ from tests.e2e.chromium import Page
 
 #: Roles of what a user acts on, and of pictures and dialogs: each needs a name (1.1.1, 4.1.2).
 _NAMED = {
-    "button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "switch", "image", "img", "dialog",
+    "button",
+    "link",
+    "textbox",
+    "searchbox",
+    "combobox",
+    "checkbox",
+    "radio",
+    "switch",
+    "image",
+    "img",
+    "dialog",
     "table",
-}  # fmt: skip
+}
 _SCRIPT = Path(__file__).with_name("accessible.js")
 
 

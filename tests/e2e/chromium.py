@@ -37,10 +37,18 @@ class Page:
 
     def __enter__(self) -> Self:
         arguments = [
-            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
-            f"--user-data-dir={self._folder.name}", "--window-size=1500,1100", "about:blank",
-        ]  # fmt: skip
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--remote-debugging-port=0",
+            f"--user-data-dir={self._folder.name}",
+            "--window-size=1500,1100",
+            "about:blank",
+        ]
         self._process = subprocess.Popen(
             [self._program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -20,12 +20,17 @@ from tests.build import Tree
 from tests.e2e.scheduling import SECONDS, condition, node_of, path
 
 _DUMPED = (
-    "/api/v1/nodes", "/api/v1/namespaces", "/api/v1/pods", "/apis/node.k8s.io/v1/runtimeclasses",
-)  # fmt: skip
+    "/api/v1/nodes",
+    "/api/v1/namespaces",
+    "/api/v1/pods",
+    "/apis/node.k8s.io/v1/runtimeclasses",
+)
 _KINDS = {
-    "nodes": ("v1", "Node"), "namespaces": ("v1", "Namespace"), "pods": ("v1", "Pod"),
+    "nodes": ("v1", "Node"),
+    "namespaces": ("v1", "Namespace"),
+    "pods": ("v1", "Pod"),
     "runtimeclasses": ("node.k8s.io/v1", "RuntimeClass"),
-}  # fmt: skip
+}
 _DENIED = re.compile(r'admission webhook "[^"]+" denied the request: (?P<text>.*)', re.DOTALL)
 #: A gate that may go does so within a fraction of this: gpusched walks the line a tenth of a second after a change.
 GATED_SECONDS = 1.5

@@ -135,7 +135,8 @@ def test_running_pods_that_violate_a_new_policy_are_told_and_stay(installed, con
     loose = annotate(control_plane, namespace, {"gpusched.io/mode": "warn"})
 
     assert (strict.status, strict.warnings) == (
-        200, (f"gpu-policy-family: 3 running pods violate it (a, b, c); {STAY}",)
-    )  # fmt: skip
+        200,
+        (f"gpu-policy-family: 3 running pods violate it (a, b, c); {STAY}",),
+    )
     assert [(answer.status, answer.warnings) for answer in (again, loose)] == [(200, ()), (200, ())]
     assert {node_of(read(control_plane, namespace, name)) for name in ("a", "b", "c")} == {"an-t4"}

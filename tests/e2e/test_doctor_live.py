@@ -143,10 +143,14 @@ def test_an_admission_policy_that_is_gone(control_plane, installed, cluster_in_o
     tree = control_plane.get(path)
     control_plane.request("DELETE", path).expect()
     found = problems(control_plane)
-    control_plane.create({key: value for key, value in tree.items() if key != "metadata"} | {
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": "gpusched-pod-claims", "labels": tree["metadata"].get("labels", {})},
-    }).expect()  # fmt: skip
+    control_plane.create(
+        {key: value for key, value in tree.items() if key != "metadata"}
+        | {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": "gpusched-pod-claims", "labels": tree["metadata"].get("labels", {})},
+        }
+    ).expect()
 
     assert [sight["subject"] for sight in found["policy-guard-missing"]] == [
         "validatingadmissionpolicy/gpusched-pod-claims"
@@ -154,11 +158,17 @@ def test_an_admission_policy_that_is_gone(control_plane, installed, cluster_in_o
 
 
 def test_faults_of_the_cluster(control_plane, installed, cluster_in_order, fake_nodes, namespace):
-    fake_nodes([
-        t4_node("do-dead", gpus=0, capacity={"nvidia.com/gpu": "4"}),
-        h100_node("do-sick", gpus=7, capacity={"nvidia.com/gpu": "8"},
-                  taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}]),
-    ])  # fmt: skip
+    fake_nodes(
+        [
+            t4_node("do-dead", gpus=0, capacity={"nvidia.com/gpu": "4"}),
+            h100_node(
+                "do-sick",
+                gpus=7,
+                capacity={"nvidia.com/gpu": "8"},
+                taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}],
+            ),
+        ]
+    )
     policy(control_plane, namespace, families="blackwell", mode="warn")
     control_plane.create(bound(pod("round", namespace), "do-t4", ours=False)).expect()
     create(control_plane, pod("lost", namespace, nodeSelector={"disk": "fast"}))

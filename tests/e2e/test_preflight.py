@@ -151,8 +151,9 @@ def test_what_is_there(story: Story) -> None:
     assert there["gpusched"] == "not installed"
     assert story.foreseen.json["judged"] == 1
     assert story.foreseen.json["overlay"] == {
-        "name": "kubeadm", "why": "kube-scheduler is a pod: kube-system/kube-scheduler-a",
-    }  # fmt: skip
+        "name": "kubeadm",
+        "why": "kube-scheduler is a pod: kube-system/kube-scheduler-a",
+    }
 
 
 def test_a_proposed_policy_names_what_it_would_refuse(story: Story) -> None:

@@ -104,17 +104,20 @@ def test_a_workload_whose_pods_are_refused(control_plane, installed, nodes, name
     nodes(t4_node("pe-t4", gpus=2))
     template = pod(annotations={"gpusched.io/families": "turing"}, labels={"app": "web"})
     template["spec"]["restartPolicy"] = "Always" if kind == "Deployment" else "Never"
-    spec = {"replicas": 1, "paused": True, "selector": {"matchLabels": {"app": "web"}}} if kind == "Deployment" else {
-        "suspend": True
-    }  # fmt: skip
+    spec = (
+        {"replicas": 1, "paused": True, "selector": {"matchLabels": {"app": "web"}}}
+        if kind == "Deployment"
+        else {"suspend": True}
+    )
     control_plane.create(workload(kind, "web", template=template, namespace=namespace, **spec)).expect()
     policy(control_plane, namespace, families="hopper")
     group = "apps" if kind == "Deployment" else "batch"
     control_plane.request(
-        "PATCH", f"/apis/{group}/v1/namespaces/{namespace}/{kind.lower()}s/web",
+        "PATCH",
+        f"/apis/{group}/v1/namespaces/{namespace}/{kind.lower()}s/web",
         {"spec": {"paused" if kind == "Deployment" else "suspend": False}},
         content_type="application/merge-patch+json",
-    ).expect()  # fmt: skip
+    ).expect()
 
     def told() -> Ran | None:
         ran = why(control_plane, "-n", namespace, f"{kind.lower()}/web")
@@ -152,12 +155,18 @@ def test_a_tenant_is_answered_by_the_service(control_plane, installed, nodes, na
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "dev"}
     group = "rbac.authorization.k8s.io/v1"
     metadata = {"name": "dev", "namespace": namespace}
-    control_plane.apply([
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        {"apiVersion": group, "kind": "Role", "metadata": metadata,
-         "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}]},
-        {"apiVersion": group, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": [subject]},
-    ])  # fmt: skip
+    control_plane.apply(
+        [
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+            {
+                "apiVersion": group,
+                "kind": "Role",
+                "metadata": metadata,
+                "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}],
+            },
+            {"apiVersion": group, "kind": "RoleBinding", "metadata": metadata, "roleRef": role, "subjects": [subject]},
+        ]
+    )
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/dev/token"
     token = control_plane.request("POST", path, asked).expect()["status"]["token"]

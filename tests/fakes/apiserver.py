@@ -29,9 +29,19 @@ from tests.fakes.storage import (
 )
 
 __all__ = [
-    "EVENTS", "LEASES", "MUTATING", "NAMESPACES", "NODES", "PODS", "RUNTIME_CLASSES", "SECRETS", "VALIDATING",
-    "ApiServer", "Fault", "WriteFault",
-]  # fmt: skip
+    "EVENTS",
+    "LEASES",
+    "MUTATING",
+    "NAMESPACES",
+    "NODES",
+    "PODS",
+    "RUNTIME_CLASSES",
+    "SECRETS",
+    "VALIDATING",
+    "ApiServer",
+    "Fault",
+    "WriteFault",
+]
 
 _PATH = re.compile(
     r"(?P<base>/api/v1|/apis/[^/]+/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?"

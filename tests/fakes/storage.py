@@ -89,8 +89,12 @@ class Storage:
         new = sent if method == "PUT" else _patched(old, content_type, sent)
         stated = new["metadata"].get("resourceVersion")
         if stated not in {None, old["metadata"]["resourceVersion"]}:
-            raise Answer(409, "Conflict", f'{_conflict(matched)}: the object has been modified; please apply your '
-                         "changes to the latest version and try again")  # fmt: skip
+            raise Answer(
+                409,
+                "Conflict",
+                f"{_conflict(matched)}: the object has been modified; please apply your "
+                "changes to the latest version and try again",
+            )
         uid = new["metadata"].get("uid", old["metadata"]["uid"])
         if uid != old["metadata"]["uid"]:
             kind = new.get("kind", "Object")

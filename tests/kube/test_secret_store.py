@@ -66,11 +66,17 @@ async def test_what_people_wrote_on_it_stays(server: ApiServer, store: SecretSto
     server.put(
         SECRETS,
         {
-            "metadata": {"name": NAME, "namespace": "gpusched-system", "annotations": {"a": "1"}, "labels": {"b": "2"},
-                         "finalizers": ["f"], "ownerReferences": [{"kind": "X", "name": "x"}]},
+            "metadata": {
+                "name": NAME,
+                "namespace": "gpusched-system",
+                "annotations": {"a": "1"},
+                "labels": {"b": "2"},
+                "finalizers": ["f"],
+                "ownerReferences": [{"kind": "X", "name": "x"}],
+            },
             "type": "Opaque",
         },
-    )  # fmt: skip
+    )
     read = await store.get(NAME)
     assert read is not None
 

@@ -30,11 +30,13 @@ def scheduled(status: str, reason: str = "", message: str = "") -> dict[str, obj
         (
             {"schedulingGates": [{"name": "x"}]},
             {"phase": "Pending", "conditions": [scheduled("False", "SchedulingGated")]},
-            "SchedulingGated", True, True,
+            "SchedulingGated",
+            True,
+            True,
         ),
         ({"schedulingGates": [{"name": "x"}]}, {"phase": "Pending"}, "Pending", True, True),
     ],
-)  # fmt: skip
+)
 def test_states_of_a_pod(
     fields: dict[str, object], status: dict[str, object], state: str, decided: bool, waits: bool
 ) -> None:
@@ -85,7 +87,7 @@ def event(message: str, component: str = "default-scheduler", **fields: object) 
         ),
         ([event("by source", "", source={"component": "default-scheduler"}, eventTime=None)], "R: by source"),
     ],
-)  # fmt: skip
+)
 def test_the_newest_event_of_the_scheduler(events: list[dict[str, object]], expected: str) -> None:
     assert newest_event({"items": events}) == expected
 

@@ -51,9 +51,17 @@ def test_a_watched_answer_is_timed() -> None:
 
     assert watched.log.watched(answer)(b"abc") == b"cba"
     assert watched.line == {
-        "event": "decision", "level": "info", "verb": "filter", "namespace": "team-a", "name": "p", "uid": "u",
-        "code": "family", "nodes": 3, "kept": 0, "duration_ms": 2.5,
-    }  # fmt: skip
+        "event": "decision",
+        "level": "info",
+        "verb": "filter",
+        "namespace": "team-a",
+        "name": "p",
+        "uid": "u",
+        "code": "family",
+        "nodes": 3,
+        "kept": 0,
+        "duration_ms": 2.5,
+    }
     assert watched.value("gpusched_decisions_total", verb="filter", code="family") == 1
 
 
@@ -66,10 +74,16 @@ def test_an_admission_counts_its_findings_by_mode() -> None:
     )
 
     assert watched.line == {
-        "event": "decision", "level": "info", "verb": "mutate", "kind": "Deployment", "namespace": "team-a",
-        "name": "p", "code": "gpu-policy-family", "duration_ms": 1.0,
+        "event": "decision",
+        "level": "info",
+        "verb": "mutate",
+        "kind": "Deployment",
+        "namespace": "team-a",
+        "name": "p",
+        "code": "gpu-policy-family",
+        "duration_ms": 1.0,
         "findings": ["gpu-policy-family=enforce", "gpu-unspecific=warn"],
-    }  # fmt: skip
+    }
     for code, mode in findings:
         assert watched.value("gpusched_admission_refusals_total", namespace="team-a", code=code, mode=mode) == 1
 

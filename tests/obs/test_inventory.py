@@ -34,15 +34,18 @@ def test_pools_and_namespaces() -> None:
     samples = scrape(Inventory(scene.cluster))
 
     assert of(samples, "gpusched_pool_slots", "node", "family", "sharing") == {
-        ("t4", "turing", "time-slicing"): 4, ("h100", "hopper", "none"): 2, ("h100-2", "hopper", "none"): 4,
-    }  # fmt: skip
+        ("t4", "turing", "time-slicing"): 4,
+        ("h100", "hopper", "none"): 2,
+        ("h100-2", "hopper", "none"): 4,
+    }
     assert of(samples, "gpusched_pool_slots_used", "node") == {("t4",): 1, ("h100",): 2, ("h100-2",): 0}
     assert of(samples, "gpusched_pool_available", "node") == {("t4",): 1, ("h100",): 1, ("h100-2",): 0}
     assert of(samples, "gpusched_pool_memory_bytes", "node")["t4",] == 15360 * 2**20
     assert of(samples, "gpusched_pool_memory_claimed_bytes", "node")["t4",] == 3 * 2**30
     assert of(samples, "gpusched_namespace_slots_used", "namespace", "family") == {
-        ("team-a", "turing"): 1, ("team-b", "hopper"): 2,
-    }  # fmt: skip
+        ("team-a", "turing"): 1,
+        ("team-b", "hopper"): 2,
+    }
     assert of(samples, "gpusched_namespace_memory_claimed_bytes", "namespace")["team-a",] == 3 * 2**30
 
 
@@ -55,8 +58,10 @@ def test_waiting_pods_and_quotas() -> None:
     samples = scrape(Inventory(scene.cluster))
 
     assert of(samples, "gpusched_pods_waiting", "namespace", "state") == {
-        ("team-a", "quota"): 1, ("team-b", "gated"): 1, ("team-b", "pending"): 1,
-    }  # fmt: skip
+        ("team-a", "quota"): 1,
+        ("team-b", "gated"): 1,
+        ("team-b", "pending"): 1,
+    }
     assert of(samples, "gpusched_quota_slots", "namespace", "family") == {("team-a", "turing"): 2, ("team-a", "*"): 4}
     assert of(samples, "gpusched_quota_slots_used", "family") == {("turing",): 1, ("*",): 1}
     assert of(samples, "gpusched_quota_memory_bytes", "namespace") == {("team-a",): 8 * 2**30}

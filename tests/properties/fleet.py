@@ -58,28 +58,53 @@ MODELS: tuple[Callable[[str], Tree], ...] = (
     lambda name: node(name, gpus=8, labels=_A100),
     lambda name: node(name, labels=_L4),
     lambda name: node(name, gpus=4, labels=gfd_labels("Tesla-T4-SHARED", replicas=4)),
-    lambda name: node(name, gpus=2, labels=gfd_labels("NVIDIA-L4", memory=23034, compute=(8, 9), replicas=2,
-        sharing="mps", family="ada-lovelace")),
+    lambda name: node(
+        name,
+        gpus=2,
+        labels=gfd_labels("NVIDIA-L4", memory=23034, compute=(8, 9), replicas=2, sharing="mps", family="ada-lovelace"),
+    ),
     lambda name: node(name, gpus=3, labels=gfd_labels()),
     lambda name: node(name, labels=gfd_labels(memory=None)),
     lambda name: node(name, labels=gfd_labels("NVIDIA-FUTURE-9000", memory=99999, compute=(99, 0), family="undefined")),
     lambda name: node(name, labels=gfd_labels() | {"nvidia.com/mig.config.state": "pending"}),
     lambda name: node(name, labels=gfd_labels() | {"nvidia.com/gpu.present": "false"}),
     lambda name: node(name, gpus=8, labels=_HOPPER, annotations={_FACTS: "sharing=time-slicing, replicas=2"}),
-    lambda name: node(name, gpus=2, labels=gfd_labels("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", count=2, memory=4864,
-        compute=(8, 0), family="ampere") | {"nvidia.com/mig.strategy": "single"}),
-    lambda name: node(name, labels=gfd_labels("NVIDIA-A100-SXM4-40GB-MIG-INVALID", count=0, memory=0, replicas=0,
-        compute=(8, 0), family="ampere") | {"nvidia.com/mig.strategy": "single"}),
+    lambda name: node(
+        name,
+        gpus=2,
+        labels=gfd_labels("NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", count=2, memory=4864, compute=(8, 0), family="ampere")
+        | {"nvidia.com/mig.strategy": "single"},
+    ),
+    lambda name: node(
+        name,
+        labels=gfd_labels(
+            "NVIDIA-A100-SXM4-40GB-MIG-INVALID", count=0, memory=0, replicas=0, compute=(8, 0), family="ampere"
+        )
+        | {"nvidia.com/mig.strategy": "single"},
+    ),
     lambda name: node(name, gpus=7, labels=_A100 | {"nvidia.com/mig.strategy": "mixed"}, allocatable={MIG: "7"}),
     lambda name: node(name, gpus=0, labels=_A100 | {"nvidia.com/mig.strategy": "mixed"}, allocatable={MIG: "14"}),
-    lambda name: node(name, gpus=4, labels=gfd_labels("NVIDIA-A100-PCIE-80GB", count=4, memory=81920, compute=(8, 0),
-        family="ampere"), allocatable={"nvidia.com/gpu.shared": "0"}),
-    lambda name: node(name, resource=AMD, gpus=8, labels={"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM",
-        "amd.com/gpu.vram": "192G", "amd.com/gpu.family": "AI", "amd.com/gpu.device-id": "74a1"}),
+    lambda name: node(
+        name,
+        gpus=4,
+        labels=gfd_labels("NVIDIA-A100-PCIE-80GB", count=4, memory=81920, compute=(8, 0), family="ampere"),
+        allocatable={"nvidia.com/gpu.shared": "0"},
+    ),
+    lambda name: node(
+        name,
+        resource=AMD,
+        gpus=8,
+        labels={
+            "amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM",
+            "amd.com/gpu.vram": "192G",
+            "amd.com/gpu.family": "AI",
+            "amd.com/gpu.device-id": "74a1",
+        },
+    ),
     lambda name: node(name, resource=AMD, gpus=1),
     node,
     lambda name: node(name, gpus=None),
-)  # fmt: skip
+)
 _ZONES = st.sampled_from(["a", "b", None])
 
 

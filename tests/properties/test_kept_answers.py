@@ -225,7 +225,11 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
     st.builds(_node, _choice([*NODES, ODD]), _choice(MODELS), _choice(LABELS)),
     st.builds(_namespace, _choice(POLICIES)),
     st.builds(
-        _pod, _choice(UIDS), st.integers(1, 2), _choice(CLAIMS), _choice([None, *NODES]),
+        _pod,
+        _choice(UIDS),
+        st.integers(1, 2),
+        _choice(CLAIMS),
+        _choice([None, *NODES]),
         _choice(["Running", "Running", "Succeeded"]),
     ),
     st.builds(_promise, _choice(UIDS), _choice(NODES), st.integers(1, 2)),
@@ -235,7 +239,7 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
     st.builds(_gone, st.just(Kind.POD), _choice(UIDS)),
     st.builds(_gone, st.just(Kind.NAMESPACE), st.just("team-a")),
     st.just(_relisted),
-)  # fmt: skip
+)
 _BEGIN: Sequence[Step] = [_node(name, MODELS[turn % 3], LABELS[turn]) for turn, name in enumerate(NODES)]
 
 

@@ -124,9 +124,19 @@ TREES = st.recursive(
     max_leaves=12,
 )
 SECTIONS = (
-    "resources", "defaultPolicy", "policies", "ceiling", "runtimeClasses", "tolerations", "exemptNamespaces",
-    "lowering", "claims", "sharing", "extender", "labels",
-)  # fmt: skip
+    "resources",
+    "defaultPolicy",
+    "policies",
+    "ceiling",
+    "runtimeClasses",
+    "tolerations",
+    "exemptNamespaces",
+    "lowering",
+    "claims",
+    "sharing",
+    "extender",
+    "labels",
+)
 
 
 @given(TREES | st.dictionaries(st.sampled_from(SECTIONS), TREES, max_size=4))

@@ -14,15 +14,9 @@ from gpusched.wire.answers import answer_filter, answer_preempt, answer_prioriti
 from tests.build import h100_node, namespace, node, t4_node
 from tests.placement.scene import cluster_of, see
 from tests.properties.fleet import nodes, odd_pods, pods, policies
+from tests.properties.words import WORDS
 from webhook.review import MalformedReviewError, answer_review
 
-WORDS = [
-    "Pod", "Nodes", "NodeNames", "items", "metadata", "name", "uid", "annotations", "spec", "containers", "resources",
-    "limits", "requests", "nvidia.com/gpu", "gpusched.io/families", "status.gpusched.io/lowered", "affinity",
-    "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", "matchExpressions",
-    "tolerations", "template", "NodeNameToVictims", "NodeNameToMetaVictims", "Pods", "UID", "NumPDBViolations", "t4",
-    "request", "object", "oldObject", "operation", "CREATE", "kind", "apiVersion", "v1", "team-a", "namespace",
-]  # fmt: skip
 TEXT = st.sampled_from(WORDS) | st.text(max_size=6)
 TREES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,

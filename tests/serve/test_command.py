@@ -88,9 +88,16 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", ["gpusched.cli.serve", "webhook.main"])
 def test_a_signal_ends_it_in_order(tmp_path: Path, module: str) -> None:
-    command = [sys.executable, "-m", module] if module == "webhook.main" else [
-        sys.executable, "-c", "from gpusched.cli.serve import serve; serve()", "--extender-plain-http",
-    ]  # fmt: skip
+    command = (
+        [sys.executable, "-m", module]
+        if module == "webhook.main"
+        else [
+            sys.executable,
+            "-c",
+            "from gpusched.cli.serve import serve; serve()",
+            "--extender-plain-http",
+        ]
+    )
     arguments = ["--self-signed", "--kubeconfig", nowhere(tmp_path), *PORTS, "--drain-seconds", "0"]
     with subprocess.Popen(
         [*command, *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
@@ -139,8 +146,10 @@ def test_a_lazy_command_is_listed_without_being_imported() -> None:
     listed = CliRunner().invoke(group, ["--help"])
     assert listed.exit_code == 0
     assert [line.split() for line in listed.output.splitlines()[-3:]] == [
-        ["absent", "Does", "much."], ["plain", "Is", "plain."], ["serve"],
-    ]  # fmt: skip
+        ["absent", "Does", "much."],
+        ["plain", "Is", "plain."],
+        ["serve"],
+    ]
     assert "Usage" in CliRunner().invoke(group, ["serve", "--help"]).output
     assert CliRunner().invoke(group, ["nonsense"]).exit_code == 2
 

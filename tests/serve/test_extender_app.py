@@ -112,18 +112,34 @@ def test_a_fault_of_our_own_is_an_error_too(verb: str, empty: object) -> None:
 
     assert answer.status_code == 200
     if verb in {"filter", "bind"}:
-        assert answer.json() == {**(empty if isinstance(empty, dict) else {}),
-                                 "Error": "gpusched: failed to answer; its log says why"}  # fmt: skip
+        assert answer.json() == {
+            **(empty if isinstance(empty, dict) else {}),
+            "Error": "gpusched: failed to answer; its log says why",
+        }
         assert watched.failures == [f"/{verb}"]
 
 
 BODIES: list[bytes] = [
-    b"", b"null", b"{}", b"[]", b"7", b"{", b"\xff", b'{"Pod":null,"Nodes":null,"NodeNames":null}',
-    b'{"Pod":{},"Nodes":null,"NodeNames":null}', b'{"Pod":[],"NodeNames":["t4"]}', b'{"Pod":{},"NodeNames":[null]}',
-    b'{"Pod":{},"NodeNames":[1]}', b'{"Pod":{},"Nodes":{"items":[null]}}', b'{"Pod":{},"Nodes":{"items":null}}',
-    b'{"Pod":{"spec":{"containers":[{"resources":7}]}},"NodeNames":["t4"]}', b'{"pod":{},"nodenames":["t4"]}',
-    b'{"Pod":{"metadata":null,"spec":null},"NodeNames":["t4"]}', b"[" * 100_000, b'{"Pod":' * 50_000,
-]  # fmt: skip
+    b"",
+    b"null",
+    b"{}",
+    b"[]",
+    b"7",
+    b"{",
+    b"\xff",
+    b'{"Pod":null,"Nodes":null,"NodeNames":null}',
+    b'{"Pod":{},"Nodes":null,"NodeNames":null}',
+    b'{"Pod":[],"NodeNames":["t4"]}',
+    b'{"Pod":{},"NodeNames":[null]}',
+    b'{"Pod":{},"NodeNames":[1]}',
+    b'{"Pod":{},"Nodes":{"items":[null]}}',
+    b'{"Pod":{},"Nodes":{"items":null}}',
+    b'{"Pod":{"spec":{"containers":[{"resources":7}]}},"NodeNames":["t4"]}',
+    b'{"pod":{},"nodenames":["t4"]}',
+    b'{"Pod":{"metadata":null,"spec":null},"NodeNames":["t4"]}',
+    b"[" * 100_000,
+    b'{"Pod":' * 50_000,
+]
 
 
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))

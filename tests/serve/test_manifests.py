@@ -82,8 +82,14 @@ def test_what_is_written_may_be_written() -> None:
 
 def test_names_agree_with_the_code() -> None:
     services = {tree["metadata"]["name"]: tree["spec"] for tree in documents("service")}
-    (lease,) = {name for tree in documents("rbac") if tree["kind"] == "Role" for rule in tree["rules"]
-                if rule["resources"] == ["leases"] for name in rule.get("resourceNames", ())}  # fmt: skip
+    (lease,) = {
+        name
+        for tree in documents("rbac")
+        if tree["kind"] == "Role"
+        for rule in tree["rules"]
+        if rule["resources"] == ["leases"]
+        for name in rule.get("resourceNames", ())
+    }
 
     assert lease == LEASE
     assert {tree["metadata"].get("namespace", "gpusched-system") for tree in documents()} == {Options().namespace}

@@ -145,9 +145,13 @@ async def test_a_pod_from_admission_to_its_node(tmp_path: Path, server: ApiServe
         assert (status, (await it.get("/healthz"))[1]) == (200, "ok\n")
         decisions = [(event["verb"], event["code"]) for event in it.events if event["event"] == "decision"]
         assert decisions == [
-            ("mutate", "allowed"), ("mutate", "gpu-policy-family"), ("filter", "fits"), ("bind", "bound"),
-            ("filter", "free-replicas"), ("bind", "free-replicas"),
-        ]  # fmt: skip
+            ("mutate", "allowed"),
+            ("mutate", "gpu-policy-family"),
+            ("filter", "fits"),
+            ("bind", "bound"),
+            ("filter", "free-replicas"),
+            ("bind", "free-replicas"),
+        ]
 
 
 async def test_quota_gates_and_policy_changes(tmp_path: Path, server: ApiServer) -> None:
@@ -252,7 +256,13 @@ async def test_roles(tmp_path: Path, server: ApiServer, role: Role, ports: set[s
 
 
 async def test_a_certificate_that_is_missing_shows_at_once(tmp_path: Path, server: ApiServer) -> None:
-    options = Options(kubeconfig=kubeconfig(tmp_path, server), webhook_certificates=tmp_path, host="127.0.0.1",
-                      webhook_port=0, admin_port=0, role=Role.WEBHOOK)  # fmt: skip
+    options = Options(
+        kubeconfig=kubeconfig(tmp_path, server),
+        webhook_certificates=tmp_path,
+        host="127.0.0.1",
+        webhook_port=0,
+        admin_port=0,
+        role=Role.WEBHOOK,
+    )
     with pytest.raises(FileNotFoundError):
         await Service(options, configure(stream=io.StringIO()), lambda _path: (Config(), ())).run()

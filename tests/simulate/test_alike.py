@@ -6,9 +6,15 @@ from tests.build import Tree, bound, h100_node, pod, t4_node
 from tests.simulate.scene import simulate
 
 CLUSTER = [
-    t4_node("a"), t4_node("b"), t4_node("c", labels={"disk": "ssd"}), t4_node("d", unschedulable=True), h100_node("h"),
-    t4_node("e"), bound(pod("old"), "e"), t4_node("f", taints=[{"key": "x", "effect": "NoSchedule"}]),
-]  # fmt: skip
+    t4_node("a"),
+    t4_node("b"),
+    t4_node("c", labels={"disk": "ssd"}),
+    t4_node("d", unschedulable=True),
+    h100_node("h"),
+    t4_node("e"),
+    bound(pod("old"), "e"),
+    t4_node("f", taints=[{"key": "x", "effect": "NoSchedule"}]),
+]
 
 
 def grouped(tree: Tree) -> list[list[str]]:

@@ -17,24 +17,40 @@ def _with(tree: Tree, **status: object) -> Tree:
     ("tree", "notes"),
     [
         (pod(), ()),
-        (_with(pod(), **_condition(message="0/3 nodes are available: 3 x. preemption: 0/3 nodes are available: 3 y.")),
-         ("kube-scheduler says: 0/3 nodes are available: 3 x.",)),
+        (
+            _with(
+                pod(), **_condition(message="0/3 nodes are available: 3 x. preemption: 0/3 nodes are available: 3 y.")
+            ),
+            ("kube-scheduler says: 0/3 nodes are available: 3 x.",),
+        ),
         (_with(pod(), **_condition(reason="SchedulingGated", message="gated")), ()),
         (_with(pod(), **_condition(reason="SchedulerError")), ("kube-scheduler says: SchedulerError",)),
-        (_with(pod(), nominatedNodeName="n"),
-         ("pods on n were asked to end for it: it is tried there again once they are gone",)),
-        (_with(pod(schedulerName="volcano"), phase="Pending"),
-         ("no scheduler has said anything about it: it waits for volcano",)),
+        (
+            _with(pod(), nominatedNodeName="n"),
+            ("pods on n were asked to end for it: it is tried there again once they are gone",),
+        ),
+        (
+            _with(pod(schedulerName="volcano"), phase="Pending"),
+            ("no scheduler has said anything about it: it waits for volcano",),
+        ),
         (pod(schedulerName="volcano"), ()),
         (bound(pod(), "n"), ()),
-        (_with(bound(pod(), "n", phase="Pending"), containerStatuses=[
-            {"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}},
-            {"name": "b", "state": {"waiting": {"reason": "ContainerCreating"}}},
-        ]), ("container a waits: ImagePullBackOff: no such image",)),
-        (_with(bound(pod(), "n", phase="Failed"), reason="Evicted", message="low on memory"),
-         ("Evicted: low on memory",)),
+        (
+            _with(
+                bound(pod(), "n", phase="Pending"),
+                containerStatuses=[
+                    {"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}},
+                    {"name": "b", "state": {"waiting": {"reason": "ContainerCreating"}}},
+                ],
+            ),
+            ("container a waits: ImagePullBackOff: no such image",),
+        ),
+        (
+            _with(bound(pod(), "n", phase="Failed"), reason="Evicted", message="low on memory"),
+            ("Evicted: low on memory",),
+        ),
     ],
-)  # fmt: skip
+)
 def test_notes(tree, notes):
     assert status_notes(tree) == notes
 

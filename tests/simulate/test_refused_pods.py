@@ -14,8 +14,15 @@ def _with(tree: Tree, kind: str, status: str, reason: str = "") -> Tree:
 
 def _event(name: str, time: str, kind: str = "Job", reason: str = "FailedCreate") -> Tree:
     about = {"kind": kind, "namespace": "team-a", "name": name}
-    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{name}.{time}", "namespace": "team-a"},
-            "involvedObject": about, "reason": reason, "message": time, "eventTime": time}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.{time}", "namespace": "team-a"},
+        "involvedObject": about,
+        "reason": reason,
+        "message": time,
+        "eventTime": time,
+    }
 
 
 @pytest.mark.parametrize(

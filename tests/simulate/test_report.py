@@ -67,8 +67,10 @@ def test_finished_and_exempt_pods_are_not_judged() -> None:
 
 def test_workloads_are_judged_once_and_their_pods_with_them() -> None:
     template = pod(annotations={"gpusched.io/families": "turing"})
-    pods = [owned(bound(pod(f"d-{name}", annotations={"gpusched.io/families": "turing"}), "t"), "ReplicaSet", "d-5")
-            for name in "ab"]  # fmt: skip
+    pods = [
+        owned(bound(pod(f"d-{name}", annotations={"gpusched.io/families": "turing"}), "t"), "ReplicaSet", "d-5")
+        for name in "ab"
+    ]
     replica_set = owned(workload("ReplicaSet", "d-5", replicas=2, template=template), "Deployment", "d")
     dump = [t4_node("t", gpus=4), h100_node("h"), namespace(families="hopper")]
 

@@ -9,9 +9,13 @@ TRAINING = [{"key": "reserved-for", "value": "training", "effect": "NoSchedule"}
 GUARDED = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
 CONTROL = [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]
 L4 = {"cloud.google.com/gke-accelerator": "nvidia-l4"}
-AFFINITY = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-    {"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": ["Tesla-T4"]}]}
-]}}  # fmt: skip
+AFFINITY = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "nvidia.com/gpu.product", "operator": "In", "values": ["Tesla-T4"]}]}
+        ]
+    }
+}
 
 
 def l4_node() -> Tree:

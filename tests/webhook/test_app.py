@@ -141,15 +141,22 @@ def test_compressed_bodies_are_a_415() -> None:
     )
 
     assert (answer.status_code, answer.text) == (
-        415, "Content-Encoding gzip is not understood; send the body as it is\n",
-    )  # fmt: skip
+        415,
+        "Content-Encoding gzip is not understood; send the body as it is\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/mutate", 405), ("PUT", "/validate", 405), ("POST", "/mutate/", 404), ("POST", "/", 404),
-     ("GET", "/docs", 404), ("GET", "/openapi.json", 404)],
-)  # fmt: skip
+    [
+        ("GET", "/mutate", 405),
+        ("PUT", "/validate", 405),
+        ("POST", "/mutate/", 404),
+        ("POST", "/", 404),
+        ("GET", "/docs", 404),
+        ("GET", "/openapi.json", 404),
+    ],
+)
 def test_other_routes(method: str, path: str, status: int) -> None:
     assert Watched().client.request(method, path, follow_redirects=False).status_code == status
 

@@ -91,10 +91,15 @@ async def test_a_client_that_goes_away_is_no_fault() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"\x16\x03\x01\x02\x00\x01\x00\x01", b"GARBAGE\r\n\r\n", b"POST /mutate HTTP/9.9\r\n\r\n",
-     b"POST /mutate HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"POST /mutate HTTP/1.1\r\nContent-Length: x\r\n\r\n",
-     b"POST http://[ HTTP/1.1\r\nHost: x\r\n\r\n"],
-)  # fmt: skip
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01",
+        b"GARBAGE\r\n\r\n",
+        b"POST /mutate HTTP/9.9\r\n\r\n",
+        b"POST /mutate HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /mutate HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"POST http://[ HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+)
 async def test_what_is_no_http_is_a_400(data: bytes) -> None:
     async with serving(Watched().app) as port, connected(port) as connection:
         await connection.send(data)

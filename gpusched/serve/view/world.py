@@ -17,8 +17,12 @@ from gpusched.state.cluster import Cluster
 from gpusched.state.events import Gone, Kind, NamespaceObject, Seen, Upsert
 
 _COPIED: Final = (
-    Kind.DEVICE_CLASS, Kind.RESOURCE_SLICE, Kind.RUNTIME_CLASS, Kind.CLUSTER_POLICY, Kind.NAMESPACE,
-)  # fmt: skip
+    Kind.DEVICE_CLASS,
+    Kind.RESOURCE_SLICE,
+    Kind.RUNTIME_CLASS,
+    Kind.CLUSTER_POLICY,
+    Kind.NAMESPACE,
+)
 
 
 class Photograph(msgspec.Struct, frozen=True):

@@ -88,8 +88,13 @@ async def test_a_whole_rotation() -> None:
         await replica.rotation.work()
         assert published(server) == [(ring.next.certificate,)] * 3
         assert steps(replica) == [
-            "publish", "add authority", "publish", "switch authority", "drop former authority", "publish",
-        ]  # fmt: skip
+            "publish",
+            "add authority",
+            "publish",
+            "switch authority",
+            "drop former authority",
+            "publish",
+        ]
 
 
 async def test_a_new_leader_waits_anew() -> None:

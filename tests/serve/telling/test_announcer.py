@@ -22,9 +22,14 @@ class Stage:
     def __init__(self) -> None:
         stale = pod("stale", annotations={"status.gpusched.io/policy-hash": "old"})
         self.cluster: Cluster = cluster_of(
-            h100_node("sick", gpus=0, capacity={"nvidia.com/gpu": "8"}), t4_node(), running("r", "t4"),
-            namespace(quota="*=1", families="turing"), namespace("bad", min_gpu_memory="20"), gated("g"), stale,
-        )  # fmt: skip
+            h100_node("sick", gpus=0, capacity={"nvidia.com/gpu": "8"}),
+            t4_node(),
+            running("r", "t4"),
+            namespace(quota="*=1", families="turing"),
+            namespace("bad", min_gpu_memory="20"),
+            gated("g"),
+            stale,
+        )
         self.now = 0.0
         self.trusted = True
         self.said: set[tuple[str, str, str]] = set()

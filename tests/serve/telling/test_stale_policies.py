@@ -67,9 +67,14 @@ def test_a_deleted_pod_needs_no_advice() -> None:
 
 def test_places_in_the_line_and_holders() -> None:
     cluster = cluster_of(
-        t4_node(gpus=8), namespace(quota="*=2"), running("r1", "t4"), running("r2", "t4"),
-        gated("second", age=1), gated("first", age=5), gated("other", namespace="team-b"),
-    )  # fmt: skip
+        t4_node(gpus=8),
+        namespace(quota="*=2"),
+        running("r1", "t4"),
+        running("r2", "t4"),
+        gated("second", age=1),
+        gated("first", age=5),
+        gated("other", namespace="team-b"),
+    )
     see(cluster, namespace("team-b", quota="*=0"))
     text = "GPUQuotaWait: Waits for the GPU quota of namespace"
     assert said(quota_line(cluster)) == {

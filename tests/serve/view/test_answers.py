@@ -32,9 +32,14 @@ async def test_nodes_with_their_pools_and_holders() -> None:
     assert h100["pools"][0]["holders"] == [{"slots": 2, "namespace": "team-b", "name": "train"}]
     (pool,) = t4["pools"]
     assert {key: pool[key] for key in ("family", "sharing", "slots", "used", "devices", "replicas", "claimed_mib")} == {
-        "family": "turing", "sharing": "time-slicing", "slots": 4, "used": 1, "devices": 1, "replicas": 4,
+        "family": "turing",
+        "sharing": "time-slicing",
+        "slots": 4,
+        "used": 1,
+        "devices": 1,
+        "replicas": 4,
         "claimed_mib": 3072,
-    }  # fmt: skip
+    }
     assert pool["holders"] == [{"slots": 1, "namespace": "team-a", "name": "nb", "claim_mib": 3072}]
 
 
@@ -63,9 +68,16 @@ async def test_totals_tell_free_slots_from_closed_ones() -> None:
     hopper, turing = (await nodes(scene))["totals"]
 
     assert hopper == {
-        "family": "hopper", "nodes": 2, "devices": 6, "slots": 6, "used": 2, "free": 0, "closed": 4,
-        "memory_mib": 6 * 81559, "claimed_mib": 0,
-    }  # fmt: skip
+        "family": "hopper",
+        "nodes": 2,
+        "devices": 6,
+        "slots": 6,
+        "used": 2,
+        "free": 0,
+        "closed": 4,
+        "memory_mib": 6 * 81559,
+        "claimed_mib": 0,
+    }
     assert (turing["slots"], turing["free"], turing["claimed_mib"]) == (4, 3, 3072)
 
 
@@ -102,8 +114,11 @@ async def test_a_waiting_pod_with_its_reasons_and_the_smallest_change() -> None:
 
     (pod,) = answer["pods"]
     assert (answer["total"], pod["state"], pod["resources"], pod["claim_mib"]) == (
-        1, "pending", {"nvidia.com/gpu": 1}, 14336,
-    )  # fmt: skip
+        1,
+        "pending",
+        {"nvidia.com/gpu": 1},
+        14336,
+    )
     assert pod["why"]["suggestion"] == "Wait: pod team-a/nb on t4 holds it"
     assert [(item["code"], item["nodes"]) for item in pod["why"]["reasons"]] == [
         ("memory-claim", 1),
@@ -185,8 +200,9 @@ async def test_refusals_are_counted_and_filtered() -> None:
 
     everything = msgspec.json.decode(scene.view.refusals(EVERYTHING))["refusals"]
     assert [(item["namespace"], item["count"], item["message"]) for item in everything] == [
-        ("team-a", 1, "half"), ("team-b", 2, "too much"),
-    ]  # fmt: skip
+        ("team-a", 1, "half"),
+        ("team-b", 2, "too much"),
+    ]
     own = msgspec.json.decode(scene.view.refusals(TEAM_A))["refusals"]
     assert [item["namespace"] for item in own] == ["team-a"]
 
@@ -204,11 +220,15 @@ async def test_quota_of_the_namespaces_that_the_caller_may_read() -> None:
 
     assert answer["namespaces"] == [
         {
-            "namespace": "team-a", "enforced": True, "used": 1,
+            "namespace": "team-a",
+            "enforced": True,
+            "used": 1,
             "families": [{"family": "turing", "used": 1, "limit": 2}, {"family": "*", "used": 1, "limit": 4}],
-            "memory_used_mib": 3072, "memory_limit_mib": 8192, "gated": 1,
+            "memory_used_mib": 3072,
+            "memory_limit_mib": 8192,
+            "gated": 1,
         }
-    ]  # fmt: skip
+    ]
 
 
 async def test_a_state_that_may_be_old_says_so() -> None:

@@ -99,8 +99,9 @@ def test_a_user_of_one_namespace_sees_that_alone() -> None:
     assert (theirs.status_code, theirs.json()) == (403, {"error": "You may not list pods in namespace team-b."})
     absent = anna.get("/api/v1/why", params={"namespace": "team-a", "name": "nosuch"})
     assert (absent.status_code, absent.json()) == (
-        404, {"error": "There is no GPU pod team-a/nosuch, or it has ended."},
-    )  # fmt: skip
+        404,
+        {"error": "There is no GPU pod team-a/nosuch, or it has ended."},
+    )
     assert anna.get("/api/v1/why").status_code == 400
 
 

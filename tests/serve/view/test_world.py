@@ -13,11 +13,12 @@ from tests.serve.view.scene import Scene
 
 
 def state_of(cluster: Cluster) -> object:
-    return {
-        name: (state.node.pools, dict(state.holders), state.node.object) for name, state in cluster.nodes.items()
-    }, {key: record.pod for key, record in cluster.pods.items()}, {
-        name: cluster.namespace_object(name) for name in cluster.namespaces()
-    }, {name: cluster.quota_use(name) for name in ("team-a", "team-b")}  # fmt: skip
+    return (
+        {name: (state.node.pools, dict(state.holders), state.node.object) for name, state in cluster.nodes.items()},
+        {key: record.pod for key, record in cluster.pods.items()},
+        {name: cluster.namespace_object(name) for name in cluster.namespaces()},
+        {name: cluster.quota_use(name) for name in ("team-a", "team-b")},
+    )
 
 
 def books_of(ledger: NativeLedger) -> object:
