@@ -44,10 +44,7 @@ def resolve(
     chosen = version or select(environment=environment)
     paths = assets(environment)
     for recipe in _wanted(chosen, paths):
-        folder = builder.cached(recipe, environment)
-        if folder is None:
-            go = toolchain.obtain(recipe.go, progress, environment)
-            folder = builder.build(recipe, go, progress, environment)
+        folder = builder.provide(recipe, progress, environment)
         paths = {name: folder / name for name in recipe.binaries} | paths
     return Binaries(chosen.release, paths)
 

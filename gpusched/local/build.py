@@ -17,7 +17,7 @@ from gpusched.local.errors import BuildError
 from gpusched.local.folders import cache_folder, machine
 from gpusched.local.guard import Guard
 from gpusched.local.process import Child, last_lines
-from gpusched.local.toolchain import Go
+from gpusched.local.toolchain import Go, obtain
 from gpusched.local.versions import KWOK, KWOK_GO, SOURCES, Version
 
 _STAMP: Final = "k8s.io/component-base/version"
@@ -27,7 +27,10 @@ _POLL_SECONDS: Final = 0.5
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """What makes one set of binaries: a module, the packages to build from it, what the linker writes into them."""
+    """What makes one set of binaries: a module, the packages to build from it, what the linker writes into them.
+
+    `tags` are Go's build tags, with commas: what of the packages is left out.
+    """
 
     name: str
     release: str
@@ -38,6 +41,7 @@ class Recipe(msgspec.Struct, frozen=True):
     binaries: tuple[str, ...]
     go: tuple[int, int]
     link: str
+    tags: str = ""
 
     @property
     def key(self) -> str:
@@ -45,6 +49,7 @@ class Recipe(msgspec.Struct, frozen=True):
         digest = hashlib.sha256()
         for path in (self.module, self.sums, *self.commands):
             digest.update(path.read_bytes())
+        digest.update(self.tags.encode())
         return f"{self.name}-{self.release}-{machine()}-{digest.hexdigest()[:12]}"
 
 
@@ -87,6 +92,18 @@ def cached(recipe: Recipe, environment: Mapping[str, str] = os.environ) -> Path 
     """The folder with the binaries if they were built before."""
     folder = cache_folder(environment) / "bin" / recipe.key
     return folder if all((folder / name).exists() for name in recipe.binaries) else None
+
+
+def provide(recipe: Recipe, progress: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path:
+    """The folder with the binaries, built if need be by the Go that is there or can be installed.
+
+    Raises:
+        LocalError: there is no Go and none can be installed, or the build failed.
+        OSError: the cache cannot be written.
+
+    """
+    done = cached(recipe, environment)
+    return done or build(recipe, obtain(recipe.go, progress, environment), progress, environment)
 
 
 def build(recipe: Recipe, go: Go, progress: Callable[[str], None], environment: Mapping[str, str] = os.environ) -> Path:
@@ -139,13 +156,17 @@ def _build(
     variables = go_environment(go, environment) | {"GOTMPDIR": str(guard.folder)}
     listing = guard.folder / "packages.txt"
     child = guard.spawn(
-        "go list", [program, "list", "-deps", *recipe.packages], listing, folder=source, environment=variables
+        "go list",
+        [program, "list", "-deps", "-tags", recipe.tags, *recipe.packages],
+        listing,
+        folder=source,
+        environment=variables,
     )
     _follow(child, told.downloads, recipe)
     told.total = sum(1 for line in listing.read_text(encoding="utf-8").splitlines() if not line.startswith("go: "))
     output = guard.folder / "bin"
     output.mkdir()
-    options = ["-v", "-ldflags", recipe.link, "-o", f"{output}/"]
+    options = ["-v", "-tags", recipe.tags, "-ldflags", recipe.link, "-o", f"{output}/"]
     child = guard.spawn(
         "go build",
         [program, "build", *options, *recipe.packages],

@@ -42,13 +42,7 @@ def resolve(
         OSError: the cache cannot be written.
 
     """
-    programs = {}
-    for recipe in recipes():
-        folder = builder.cached(recipe, environment)
-        if folder is None:
-            folder = builder.build(recipe, toolchain.obtain(recipe.go, progress, environment), progress, environment)
-        programs[recipe.name] = folder / recipe.name
-    return programs
+    return {recipe.name: builder.provide(recipe, progress, environment) / recipe.name for recipe in recipes()}
 
 
 def ready(environment: Mapping[str, str] = os.environ) -> bool:

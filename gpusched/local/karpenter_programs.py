@@ -43,9 +43,7 @@ def resolve(
 
     """
     wanted = recipe()
-    folder = builder.cached(wanted, environment)
-    if folder is None:
-        folder = builder.build(wanted, toolchain.obtain(wanted.go, progress, environment), progress, environment)
+    folder = builder.provide(wanted, progress, environment)
     return {name: folder / name for name in wanted.binaries}
 
 

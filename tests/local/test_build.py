@@ -61,6 +61,15 @@ def test_changed_module_file_is_another_place_in_the_cache(tmp_path):
     assert recipe.key != kwok().key
 
 
+def test_tags_reach_go_and_are_another_place_in_the_cache(tmp_path):
+    recipe = builder.msgspec.structs.replace(kwok(), tags="without_clouds")
+
+    build(recipe, go(tmp_path), lambda _line: None, environment(tmp_path))
+
+    assert " -tags without_clouds " in (tmp_path / "calls").read_text(encoding="utf-8")
+    assert recipe.key != kwok().key
+
+
 def test_environment_of_go_keeps_proxies_and_drops_what_changes_the_build(tmp_path):
     given = {"PATH": "/bin", "GOPROXY": "off", "GOFLAGS": "-mod=vendor", "GOOS": "plan9", "GOROOT": "/x", "HOME": "/h"}
 
