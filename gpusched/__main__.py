@@ -1,5 +1,5 @@
 """`python -m gpusched`."""
 
-from gpusched.cli.main import main
+from gpusched.cli.entry import main
 
 main()

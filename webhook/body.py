@@ -4,7 +4,8 @@ import asyncio
 from typing import Final
 
 import msgspec
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
+from starlette.types import Receive
 
 #: A body beyond its limit is read on up to this many bytes and thrown away, so that the client, which sends before it
 #: listens, gets to read the answer instead of a reset connection.
@@ -33,17 +34,19 @@ async def read_json_body(request: Request, limits: Limits) -> bytes | Rejected:
         return wrong
     try:
         async with asyncio.timeout(limits.seconds):
-            return await _read(request, limits.size)
+            return await _read(request.receive, limits.size)
     except TimeoutError:
         return Rejected(408, f"the body did not arrive within {limits.seconds:g} s", close=True)
-    except ClientDisconnect:
-        return Rejected(400, "the client went away before its body was whole", close=True)
 
 
-async def _read(request: Request, size: int) -> bytes | Rejected:
+async def _read(receive: Receive, size: int) -> bytes | Rejected:
     chunks: list[bytes] = []
-    length = 0
-    async for chunk in request.stream():
+    length, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return Rejected(400, "the client went away before its body was whole", close=True)
+        chunk, more = message.get("body", b""), message.get("more_body", False)
         length += len(chunk)
         if length <= size:
             chunks.append(chunk)

@@ -1,7 +1,7 @@
-"""PURE. Answers kept for objects that come again: the pods of one controller differ in nothing at admission.
+"""PURE. Answers kept for pods that are alike: those of one controller differ in nothing that admission reads.
 
-An answer depends on the object, its namespace's policy, the configuration and the nodes; the cluster state makes new
-facts whenever one of the latter changes, and then all answers are forgotten.
+An answer depends on what is read of the pod, its namespace's policy, the configuration and the nodes; the cluster state
+makes new facts whenever one of the latter changes, and then all answers are forgotten.
 """
 
 from collections.abc import Hashable
@@ -10,9 +10,9 @@ from typing import Final, Generic, TypeVar
 from gpusched.core.cluster_facts import ClusterFacts
 from gpusched.state.cluster import Cluster
 
-#: Answers kept, and the size in bytes, of an object with the one before it, above which it is not worth its place.
+#: Answers kept, and the bytes of what is read of a pod above which its answer is not worth its place.
 _ANSWERS: Final = 512
-LARGEST_OBJECT: Final = 1 << 16
+LARGEST_PART: Final = 1 << 16
 
 _Answer = TypeVar("_Answer")
 

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,17 +16,20 @@ from gpusched.core.codes import Code, Finding
 from gpusched.core.demand import demand
 from gpusched.core.fault import Fault
 from gpusched.core.fields import Field
-from gpusched.core.read_pod import read_pod
+from gpusched.core.read_pod import read_controller, read_pod
+from gpusched.core.workload import workload_by_name
 from gpusched.state.cluster import Cluster
 from gpusched.wire.admission import (
     AdmissionRequest,
     AdmissionResponse,
     AdmissionReviewRequest,
     AdmissionReviewResponse,
+    Asked,
     Status,
 )
 from gpusched.wire.decision import Decision, Observer, unobserved
-from webhook.memo import LARGEST_OBJECT, Memo
+from gpusched.wire.reviewed_pod import ReviewedPod, read_reviewed_pod
+from webhook.memo import LARGEST_PART, Memo
 
 _REVIEW: Final = msgspec.json.Decoder(AdmissionReviewRequest)
 _FORBIDDEN: Final = 403
@@ -40,7 +43,7 @@ class MalformedReviewError(ValueError):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What was decided of an object, and the answer but for the uid of the request."""
+    """What was decided, but for whose name and uid; and the answer, but for the uid of the request."""
 
     decision: Decision
     answer: AdmissionResponse
@@ -57,72 +60,86 @@ def answer_review(
     """AdmissionReview in, AdmissionReview out. Nothing is changed in the cluster state, so dry runs need no care.
 
     A validating webhook must answer without a patch (apiserver webhook/request, VerifyAdmissionResponse). With a memo
-    an object that was judged before is not judged again while nothing changed that its answer depends on.
+    a pod is not judged again that is like one judged before while nothing changed that its answer depends on.
 
     Raises:
         MalformedReviewError: the body is not an AdmissionReview of admission.k8s.io/v1 with a request and a uid.
 
     """
-    request = _request(body)
-    judged = None
-    # What a Namespace is told depends on pods too, of which the memo knows nothing.
-    worth = memo is not None and request.kind.kind != "Namespace" and _size(request) <= LARGEST_OBJECT
-    key = _key(request, mutating=mutating) if worth else ()
-    if memo is not None and worth:
-        judged = memo.get(key, cluster)
-    if judged is None:
-        judged = _judged(request, cluster, mutating=mutating)
-        if memo is not None and worth:
-            memo.put(key, judged)
-    observe(judged.decision)
-    answer = msgspec.structs.replace(judged.answer, uid=request.uid)
+    pod = read_reviewed_pod(body)
+    verdict = _of_object(body, cluster, mutating) if pod is None else _of_pod(pod, cluster, memo or Memo(), mutating)
+    asked, judged = verdict.asked, verdict.judged
+    decision = msgspec.structs.replace(
+        judged.decision,
+        name=asked.name or verdict.name,
+        uid=verdict.uid,
+        dry_run=bool(asked.dry_run),
+        workload=verdict.workload,
+    )
+    observe(decision)
+    answer = msgspec.structs.replace(judged.answer, uid=asked.uid)
     return msgspec.json.encode(AdmissionReviewResponse(response=answer))
 
 
-def _size(request: AdmissionRequest) -> int:
-    return len(bytes(request.tree)) + len(bytes(request.old_tree))
+class _Verdict(NamedTuple):
+    asked: Asked
+    name: str
+    uid: str
+    workload: str
+    judged: Judged
 
 
-def _key(request: AdmissionRequest, *, mutating: bool) -> tuple[object, ...]:
-    kind, place = request.kind, (request.namespace, request.name, request.sub_resource, request.operation)
-    return (mutating, kind.group, kind.kind, *place, bytes(request.tree), bytes(request.old_tree))
+def _of_pod(pod: ReviewedPod, cluster: Cluster, memo: Memo[Judged], mutating: bool) -> _Verdict:
+    asked = pod.asked
+    key = (mutating, asked.namespace, asked.sub_resource, asked.operation, pod.part)
+    judged = memo.get(key, cluster)
+    if judged is None:
+        judged = _judged(asked, _judge(asked, _decoded(pod.part), None, cluster), mutating)
+        if len(pod.part) <= LARGEST_PART:
+            memo.put(key, judged)
+    return _Verdict(asked, pod.name, pod.uid, pod.workload, judged)
 
 
-def _judged(request: AdmissionRequest, cluster: Cluster, *, mutating: bool) -> Judged:
+def _of_object(body: bytes, cluster: Cluster, mutating: bool) -> _Verdict:
+    request = _request(body)
     tree, old = _decoded(request.tree), _decoded(request.old_tree)
-    admission = _judge(request, tree, old, cluster)
+    metadata = Field(tree).get("metadata")
+    # An object of generateName has no name yet, and none has a UID at its creation.
+    name = metadata.get("name").text() or metadata.get("generateName").text()
+    judged = _judged(request, _judge(request, tree, old, cluster), mutating)
+    owner = read_controller(metadata.get("ownerReferences"))
+    template_hash = metadata.get("labels").get("pod-template-hash").text()
+    workload = "" if owner is None else workload_by_name(owner.kind, owner.name, template_hash)
+    return _Verdict(request, name, metadata.get("uid").text(), workload, judged)
+
+
+def _judged(asked: Asked, admission: Admission, mutating: bool) -> Judged:
     if not mutating:
         # A pod is mutated before it is validated, and warned then: by now it carries what mutation added, such as
         # affinity that leaves nodes out, and advice on that would speak of what the user did not write.
-        warnings = () if request.kind.kind == "Pod" and admission.allowed else admission.warnings
+        warnings = () if asked.kind.kind == "Pod" and admission.allowed else admission.warnings
         admission = msgspec.structs.replace(admission, patch=(), warnings=warnings)
-    decision = _decision("mutate" if mutating else "validate", request, tree, admission)
-    return Judged(decision, _response(request.uid, admission))
+    return Judged(_decision("mutate" if mutating else "validate", asked, admission), _response(asked.uid, admission))
 
 
-def _decoded(raw: msgspec.Raw) -> object:
+def _decoded(raw: msgspec.Raw | bytes) -> object:
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedReviewError(f"not an object: {error}") from error
 
 
-def _decision(verb: str, request: AdmissionRequest, tree: object, admission: Admission) -> Decision:
-    """The decision. An object of generateName has no name yet, and none has a UID at its creation."""
-    metadata = Field(tree).get("metadata")
+def _decision(verb: str, asked: Asked, admission: Admission) -> Decision:
     findings = [(str(finding.code), "enforce") for finding in admission.refusals]
     findings += [(str(finding.code), "warn") for finding in admission.warnings]
     findings += [(key, "audit") for key, _ in admission.audit if key in _CODES]
     return Decision(
         verb,
-        namespace=request.namespace or "",
-        name=request.name or metadata.get("name").text() or metadata.get("generateName").text(),
-        uid=metadata.get("uid").text(),
+        namespace=asked.namespace or "",
         code=str(admission.code or "allowed"),
-        kind=request.kind.kind,
+        kind=asked.kind.kind,
         findings=tuple(findings),
         message=admission.message,
-        dry_run=bool(request.dry_run),
     )
 
 
@@ -131,7 +148,7 @@ def _request(body: bytes) -> AdmissionRequest:
         review = _REVIEW.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedReviewError(f"not an AdmissionReview: {error}") from error
-    if (review.api_version, review.kind) != ("admission.k8s.io/v1", "AdmissionReview"):
+    if not review.known:
         raise MalformedReviewError(
             f"expected admission.k8s.io/v1 AdmissionReview, got {review.api_version} {review.kind}"
         )
@@ -140,16 +157,16 @@ def _request(body: bytes) -> AdmissionRequest:
     return review.request
 
 
-def _judge(request: AdmissionRequest, tree: object, old: object, cluster: Cluster) -> Admission:
+def _judge(asked: Asked, tree: object, old: object, cluster: Cluster) -> Admission:
     """The verdict by kind; subresources, deletions and objects that are no mappings are none of our business."""
-    if request.sub_resource or request.operation not in {"CREATE", "UPDATE"} or not isinstance(tree, dict):
+    if asked.sub_resource or asked.operation not in {"CREATE", "UPDATE"} or not isinstance(tree, dict):
         return Admission()
+    if asked.of_pod:
+        return _judge_pod(tree, asked, cluster)
     before = old if isinstance(old, dict) else None
-    if (request.kind.group, request.kind.kind) == ("", "Namespace"):
-        return _judge_namespace(tree, before, request.name or "", cluster)
-    if (request.kind.group, request.kind.kind) == ("", "Pod"):
-        return _judge_pod(tree, request, cluster)
-    namespace = request.namespace or ""
+    if (asked.kind.group, asked.kind.kind) == ("", "Namespace"):
+        return _judge_namespace(tree, before, asked.name or "", cluster)
+    namespace = asked.namespace or ""
     judge = Judge(
         namespace=namespace,
         facts=cluster.facts,
@@ -174,9 +191,9 @@ def _written(metadata: Field) -> Written:
     return Written(metadata.get("annotations").strings(), metadata.get("labels").strings())
 
 
-def _judge_pod(tree: Mapping[str, object], request: AdmissionRequest, cluster: Cluster) -> Admission:
+def _judge_pod(tree: Mapping[str, object], asked: Asked, cluster: Cluster) -> Admission:
     faults: list[Fault] = []
-    pod = read_pod(tree, faults, namespace=request.namespace or "default")
+    pod = read_pod(tree, faults, namespace=asked.namespace or "default")
     resolution = cluster.resolution(pod.namespace, pod.annotations)
     context = Context(
         facts=cluster.facts,
@@ -184,7 +201,7 @@ def _judge_pod(tree: Mapping[str, object], request: AdmissionRequest, cluster: C
         config=cluster.config,
         resources=cluster.resources,
         namespace=pod.namespace,
-        operation=request.operation,
+        operation=asked.operation,
         controller=pod.owner.kind if pod.owner else "",
         webhook=True,
     )
@@ -202,7 +219,7 @@ def _response(uid: str, admission: Admission) -> AdmissionResponse:
     if not admission.allowed:
         answer.status = Status(_FORBIDDEN, "\n".join(one_line(_line(finding)) for finding in admission.refusals))
     elif admission.patch:
-        answer.patch = base64.b64encode(msgspec.json.encode([op.as_json() for op in admission.patch])).decode()
+        answer.patch = base64.b64encode(msgspec.json.encode(admission.patch)).decode()
         answer.patch_type = "JSONPatch"
     return answer
 

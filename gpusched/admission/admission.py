@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from gpusched.core.cluster_facts import ClusterFacts
-from gpusched.core.codes import Code, Finding
+from gpusched.core.codes import Code, Finding, Reason
 from gpusched.core.resources import GpuResources
 from gpusched.policy.model import Config
 from gpusched.policy.resolution import Resolution
@@ -36,7 +36,7 @@ class Admission(msgspec.Struct, frozen=True):
     patch: tuple[Op, ...] = ()
 
     @property
-    def code(self) -> Code | None:
+    def code(self) -> Code | Reason | None:
         """The code of the first refusal, None when allowed."""
         return self.refusals[0].code if self.refusals else None
 

@@ -1,6 +1,6 @@
 """Judge a pod, or a pod template: run every rule, sort the objections by mode, and patch what is allowed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from gpusched.admission.admission import Admission, Context, joined
@@ -57,28 +57,25 @@ def judge_pod(pod: Pod, raw_tree: object, demand: Demand, ctx: Context) -> Admis
     """
     if ctx.operation == "UPDATE" and not ctx.template:
         return Admission()
-    found = tuple(
-        dict.fromkeys(objection for rule in _rules(pod, ctx) for objection in _ordered(rule, pod, demand, ctx))
-    )
+    alone = pod.mirror or ctx.resolution.exempt
+    concerned = _concerned(pod, ctx)
+    rules = _rules(ctx, alone=alone, concerned=concerned)
+    found = dict.fromkeys(objection for rule in rules for objection in _ordered(rule(pod, demand, ctx), alone=alone))
     refusals, warnings, audit = _sorted(found, ctx)
     if refusals:
         return Admission(allowed=False, refusals=refusals, warnings=warnings, audit=audit)
-    if ctx.template or _left_alone(pod, ctx) or not (_concerned(pod, ctx) or ctx.resolution.gpu_less_pods):
+    if ctx.template or alone or not (concerned or ctx.resolution.gpu_less_pods):
         return Admission(warnings=warnings, audit=audit)
     patch, told, noted = patch_for(pod, raw_tree, demand, ctx)
     return Admission(warnings=(*warnings, *told), audit=joined((*audit, *noted)), patch=patch)
 
 
-def _rules(pod: Pod, ctx: Context) -> tuple[Rule, ...]:
-    if _left_alone(pod, ctx):
+def _rules(ctx: Context, *, alone: bool, concerned: bool) -> tuple[Rule, ...]:
+    if alone:
         return () if ctx.webhook else (gpu_amounts, gpu_resource_names)
-    if _concerned(pod, ctx):
+    if concerned:
         return RULES
     return (visible_devices,) if ctx.resolution.gpu_less_pods else ()
-
-
-def _left_alone(pod: Pod, ctx: Context) -> bool:
-    return pod.mirror or ctx.resolution.exempt
 
 
 def _concerned(pod: Pod, ctx: Context) -> bool:
@@ -86,16 +83,16 @@ def _concerned(pod: Pod, ctx: Context) -> bool:
     return ours or mentions_gpu_name(pod, ctx)
 
 
-def _ordered(rule: Rule, pod: Pod, demand: Demand, ctx: Context) -> list[Objection]:
+def _ordered(objections: Collection[Objection], *, alone: bool) -> Collection[Objection]:
     """A rule's objections by code, so that the order of containers decides no code."""
-    kept = rule(pod, demand, ctx)
-    if _left_alone(pod, ctx):
-        kept = tuple(objection for objection in kept if objection.force is Force.NATIVE)
+    if not objections:
+        return ()
+    kept = [objection for objection in objections if not alone or objection.force is Force.NATIVE]
     return sorted(kept, key=lambda objection: _RANK[objection.code])
 
 
 def _sorted(
-    found: tuple[Objection, ...], ctx: Context
+    found: Iterable[Objection], ctx: Context
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], tuple[tuple[str, str], ...]]:
     """Objections as refusals, warnings and audit pairs, each with its code."""
     modes = ctx.resolution.modes

@@ -1,6 +1,8 @@
 """Judge the pod templates of a workload, so that a mistake shows when the workload is applied and not in its events."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
 
 import msgspec
 
@@ -12,6 +14,7 @@ from gpusched.core.cluster_facts import ClusterFacts
 from gpusched.core.demand import demand
 from gpusched.core.fault import Fault
 from gpusched.core.fields import Field
+from gpusched.core.misspelt import names_of, near_misses
 from gpusched.core.names import PREFIX, STATUS_PREFIX
 from gpusched.core.pod import Container, Owner, Pod
 from gpusched.core.read_pod import read_template
@@ -19,6 +22,9 @@ from gpusched.core.resources import GpuResources
 from gpusched.dialects.asked_keys import asked_keys
 from gpusched.policy.model import Config
 from gpusched.policy.resolution import Resolution
+
+#: Templates of an object that are judged while others wait for the webhook; pods of further ones are at their creation.
+_MOST: Final = 200
 
 
 class Judge(msgspec.Struct, frozen=True):
@@ -54,17 +60,21 @@ def judge_workload(
         if old_tree is None
         else {
             template.path: _gpu_part(_pod_of(template, old_tree, judge), judge.resources)
-            for template in templates_of(old_tree, []) or ()
+            for template in _templates(old_tree, judge)
         }
     )
     judged = []
-    for template in templates_of(tree, []) or ():
+    for template in _templates(tree, judge):
         pod = _pod_of(template, tree, judge)
         if old_parts is None or old_parts.get(template.path) != _gpu_part(pod, judge.resources):
             judged.append(
                 JudgedTemplate(template, _judge(pod, template, judge, _annotations(tree), update=old_parts is not None))
             )
     return tuple(judged)
+
+
+def _templates(tree: Mapping[str, object], judge: Judge) -> Iterator[Template]:
+    return islice(templates_of(tree, []) or (), _MOST if judge.webhook else None)
 
 
 def merged(judged: Iterable[JudgedTemplate]) -> Admission:
@@ -114,30 +124,27 @@ def _deleting(tree: Mapping[str, object]) -> bool:
 def _gpu_part(pod: Pod, resources: GpuResources) -> object:
     """Everything in a template that the rules look at, as a value to compare; the order of containers is no part."""
     spec = pod.spec
+    names = names_of(pod)
+    gpus = {name for name in names if resources.vendor(name) is not None}
+    gpus |= near_misses(names, resources, frozenset()).keys()
     ours = {key: value for key, value in pod.annotations.items() if key.startswith((PREFIX, STATUS_PREFIX))}
-    selected = {key: value for key, value in spec.node_selector.items() if key in asked_keys()}
-    terms = [[part for part in term.expressions if part.key in asked_keys()] for term in spec.node_affinity or ()]
+    asked = asked_keys()
+    selected = {key: value for key, value in spec.node_selector.items() if key in asked}
+    terms = [[part for part in term.expressions if part.key in asked] for term in spec.node_affinity or ()]
     return (
         ours,
         selected,
         terms,
         spec.node_name,
-        _gpu_amounts((spec.pod_limits, spec.pod_requests), resources),
-        {(container.kind, container.name): _container_part(container, resources) for container in spec.containers},
+        _gpu_amounts((spec.pod_limits, spec.pod_requests), gpus),
+        {(container.kind, container.name): _container_part(container, gpus) for container in spec.containers},
     )
 
 
-def _container_part(container: Container, resources: GpuResources) -> object:
+def _container_part(container: Container, gpus: Collection[str]) -> object:
     chosen = [value for name, value in container.env if name == VARIABLE]
-    return _gpu_amounts((container.limits, container.requests), resources), chosen
+    return _gpu_amounts((container.limits, container.requests), gpus), chosen
 
 
-def _gpu_amounts(amounts: Iterable[Mapping[str, str]], resources: GpuResources) -> list[dict[str, str]]:
-    return [
-        {
-            name: text
-            for name, text in part.items()
-            if resources.vendor(name) is not None or resources.nearest(name, frozenset()) is not None
-        }
-        for part in amounts
-    ]
+def _gpu_amounts(amounts: Iterable[Mapping[str, str]], gpus: Collection[str]) -> list[dict[str, str]]:
+    return [{name: text for name, text in part.items() if name in gpus} for part in amounts]

@@ -33,6 +33,9 @@ Term = tuple[Requirement, ...]
 
 _REQUIRED: Final[Steps] = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _TERMS: Final[Steps] = (*_REQUIRED, "nodeSelectorTerms")
+#: Terms that a pod's affinity may grow to. With more of them it is narrowed to labelled nodes alone: the API server
+#: stores no object of megabytes.
+_MOST_TERMS: Final = 1_000
 _MIXED: Final = Requirement(f"{PREFIX}mixed", Operator.IN, ("true",))
 
 
@@ -101,6 +104,7 @@ def unshared_requirement(demand: Demand, ctx: Context) -> Requirement | None:
     return None
 
 
+@lru_cache(maxsize=1024)
 def _described(resolution: Resolution, unshared: Requirement | None) -> str:
     """The rules lowered, each with the layer that says so: `families=hopper (namespace team-a)`."""
     loose = fields_of(group for group in GROUP_FIELDS if not resolution.enforces(group))
@@ -185,13 +189,21 @@ def _add_terms(builder: PatchBuilder, choices: tuple[Term, ...]) -> bool | None:
     terms = builder.get(*_TERMS)
     if not isinstance(terms, list) or not all(isinstance(term, Mapping) for term in terms):
         return None
-    alive = [(index, term) for index, term in enumerate(terms) if _matches_something(term)]
-    if not alive:
+    if not any(map(_matches_something, terms)):
         return None
-    changed = False
-    for index, term in alive:
-        changed = _narrow(builder, index, term, choices) or changed
-    return changed
+    parts = [[_as_json(part) for part in choice] for choice in choices]
+    lacking = [_lacking(term, parts) for term in terms]
+    wide = [(index, lacks) for index, lacks in enumerate(lacking) if lacks]
+    if len(wide) * len(choices) > _MOST_TERMS:
+        narrowed = [_anded(term, lacks[0]) if lacks else term for term, lacks in zip(terms, lacking, strict=True)]
+        builder.set(_TERMS, narrowed)
+        return True
+    for index, lacks in wide:
+        for part in lacks[0]:
+            builder.append((*_TERMS, index, "matchExpressions"), part)
+        for further in lacks[1:]:
+            builder.append(_TERMS, _anded(terms[index], further))
+    return bool(wide)
 
 
 def _matches_something(term: Mapping[str, object]) -> bool:
@@ -199,20 +211,18 @@ def _matches_something(term: Mapping[str, object]) -> bool:
     return bool(term.get("matchExpressions") or term.get("matchFields"))
 
 
-def _narrow(builder: PatchBuilder, index: int, term: Mapping[str, object], choices: tuple[Term, ...]) -> bool:
-    """AND one term with the choices, unless it contains one of them: then it is as narrow as it has to be."""
+def _lacking(term: Mapping[str, object], choices: list[list[dict[str, object]]]) -> list[list[dict[str, object]]]:
+    """What a term lacks of each choice; nothing where it contains one of them, and is as narrow as it has to be."""
     held = term.get("matchExpressions") or []
-    if not isinstance(held, list):
-        return False
-    parts = [[_as_json(part) for part in choice] for choice in choices]
-    missing = [[part for part in choice if not any(_same(part, other) for other in held)] for choice in parts]
-    if not all(missing):
-        return False
-    for part in missing[0]:
-        builder.append((*_TERMS, index, "matchExpressions"), part)
-    for further in missing[1:]:
-        builder.append(_TERMS, {**term, "matchExpressions": [*held, *further]})
-    return True
+    if not _matches_something(term) or not isinstance(held, list):
+        return []
+    missing = [[part for part in choice if not any(_same(part, other) for other in held)] for choice in choices]
+    return missing if all(missing) else []
+
+
+def _anded(term: Mapping[str, object], parts: list[dict[str, object]]) -> dict[str, object]:
+    held = term.get("matchExpressions")
+    return {**term, "matchExpressions": [*(held if isinstance(held, list) else []), *parts]}
 
 
 def _same(part: Mapping[str, object], other: object) -> bool:

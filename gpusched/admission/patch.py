@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from gpusched.admission.admission import Op
@@ -67,7 +68,7 @@ class PatchBuilder:
     def remove(self, steps: Steps) -> None:
         """Remove a member of a mapping, if it is there."""
         parent = self.get(*steps[:-1])
-        if isinstance(parent, Mapping) and steps[-1] in parent:
+        if isinstance(parent, dict) and steps[-1] in parent:
             self._ops.append(Op("remove", pointer(steps)))
 
     def _covering(self, steps: Steps) -> Steps | None:
@@ -80,7 +81,7 @@ class PatchBuilder:
             return
         node: object = self._tree
         for depth, step in enumerate(steps, start=1):
-            if isinstance(node, _Place) or not isinstance(node, Mapping | list):
+            if not isinstance(node, dict | list):
                 return
             node = _member(node, step)
             last = depth == len(steps)
@@ -101,6 +102,7 @@ def container_steps(container: Container) -> Steps:
     return ("spec", "containers" if container.kind is ContainerKind.APP else "initContainers", container.index)
 
 
+@lru_cache(maxsize=1024)
 def pointer(steps: Steps) -> str:
     """A JSON pointer (RFC 6901): `~` and `/` inside keys are escaped."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
@@ -108,7 +110,7 @@ def pointer(steps: Steps) -> str:
 
 def _member(value: object, step: str | int) -> object:
     if isinstance(step, str):
-        return value.get(step, _MISSING) if isinstance(value, Mapping) else _WRONG
+        return value.get(step, _MISSING) if isinstance(value, dict) else _WRONG
     if isinstance(value, list) and 0 <= step < len(value):
         return value[step]
     return _WRONG

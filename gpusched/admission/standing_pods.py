@@ -12,13 +12,16 @@ from gpusched.admission.messages import fit, listed
 from gpusched.admission.rules.no_node import no_node
 from gpusched.admission.rules.policy_bounds import CODES
 from gpusched.core.codes import Code, Finding, Reason
+from gpusched.core.constraints import Constraints
 from gpusched.core.names import LOWERED_ANNOTATION, PREFIX
 from gpusched.core.pod import Pod
+from gpusched.core.quantity import format_mib
 from gpusched.policy.annotations import parse_namespace, parse_pod
-from gpusched.policy.model import Parsed
+from gpusched.policy.model import Group, Parsed
 from gpusched.policy.resolution import Resolution
 from gpusched.policy.resolve import resolve
 from gpusched.state.cluster import Cluster
+from gpusched.state.node_state import NodeState
 from gpusched.state.pods import PodRecord
 
 #: Longest warning: several names of pods do not fit into what a rule about one pod has room for.
@@ -57,11 +60,17 @@ def judge_namespace_with_pods(
     """Judge a Namespace, and warn once where its change of policy leaves running pods that violate it.
 
     A pod violates a policy that would refuse it, or that its node does not satisfy, where the policy enforces. Quotas
-    are no matter of a single pod. `old` is None on creation.
+    are no matter of a single pod: another warning names those exceeded from now on. `old` is None on creation.
     """
     admission = judge_namespace(new, old, deleting=deleting)
-    if deleting or not admission.allowed or _held(name, new, cluster) == _held(name, old or Written(), cluster):
+    held, before = _held(name, new, cluster), _held(name, old or Written(), cluster)
+    if deleting or not admission.allowed or held == before:
         return admission
+    exceeded = sorted(set(_exceeded(name, held, cluster)) - set(_exceeded(name, before, cluster)))
+    if exceeded:
+        text = fit(f"{', '.join(exceeded)} in use; running pods stay, new ones wait.", _LIMIT - len(Reason.QUOTA) - 2)
+        warning = Finding(Reason.QUOTA, text)
+        admission = msgspec.structs.replace(admission, warnings=(*admission.warnings, warning))
     judge = _Judge(name, new, cluster)
     found = sorted(judge.violations(), key=lambda item: (not item.lost, item.name))
     if not found:
@@ -74,6 +83,22 @@ def judge_namespace_with_pods(
 def _held(name: str, written: Written, cluster: Cluster) -> Resolution:
     """What a Namespace says about all of its pods."""
     return resolve(cluster.config, name, written.labels, parse_namespace(written.annotations), Parsed())
+
+
+def _exceeded(name: str, held: Resolution, cluster: Cluster) -> Iterator[str]:
+    """Limits of a quota in force that the namespace's running pods exceed, such as `2 of hopper=1`."""
+    if held.exempt or not held.enforces(Group.QUOTA):
+        return
+    use = cluster.quota_use(name, placed=True)
+    for family, slots in held.quota.families if held.quota is not None else ():
+        if use.families.get(family, 0) > slots:
+            yield f"{use.families[family]} of {family}={slots}"
+    total = held.quota.total if held.quota is not None else None
+    if total is not None and use.total > total:
+        yield f"{use.total} of *={total}"
+    memory = held.quota_memory_mib
+    if memory is not None and use.memory_mib > memory:
+        yield f"{format_mib(use.memory_mib)} of {format_mib(memory)}"
 
 
 class _Judge:
@@ -99,7 +124,8 @@ class _Judge:
             verdict = self._verdict(record)
             if verdict is None or verdict.resolution.exempt:
                 continue
-            code = verdict.code or self._against_node(verdict.resolution, record, node_name)
+            state = self._cluster.nodes.get(node_name)
+            code = verdict.code or broken_by_node(verdict.resolution.constraints, record.demand.slots, state)
             if code is not None:
                 yield _Violation(verdict.lost, record.pod.name, code)
 
@@ -132,22 +158,23 @@ class _Judge:
             template=True,
         )
         refusals = judge_pod(pod, {}, record.demand, ctx).refusals
-        code = next((finding.code for finding in refusals if finding.code in _OF_POLICY), None)
+        code = next((code for finding in refusals for code in _OF_POLICY if code == finding.code), None)
         return _Verdict(resolution, code, bool(refusals) or bool(no_node(pod, record.demand, ctx)))
 
-    def _against_node(self, resolution: Resolution, record: PodRecord, node_name: str) -> Code | None:
-        """The code of the first rule that the pod's own node breaks."""
-        state = self._cluster.nodes.get(node_name)
-        if state is None:
-            return None
-        constraints, node = resolution.constraints, state.node
-        pools = (pool for resource in record.demand.slots if (pool := node.pool(resource)) is not None)
-        reasons: Iterable[Reason | None] = (
-            *(constraints.reason_against(pool) for pool in pools),
-            constraints.reason_against_labels(node.object.labels),
-        )
-        reason = next((reason for reason in reasons if reason is not None), None)
-        return None if reason is None else _CODES.get(reason, Code.NO_NODE)
+
+def broken_by_node(constraints: Constraints, slots: Iterable[str], state: NodeState | None) -> Code | None:
+    """The code of the first rule that a node breaks for a pod on it with slots of these resources; None where it breaks
+    none, or is not known.
+    """
+    if state is None:
+        return None
+    pools = (pool for resource in slots if (pool := state.node.pool(resource)) is not None)
+    reasons: Iterable[Reason | None] = (
+        *(constraints.reason_against(pool) for pool in pools),
+        constraints.reason_against_labels(state.node.object.labels),
+    )
+    reason = next((reason for reason in reasons if reason is not None), None)
+    return None if reason is None else _CODES.get(reason, Code.NO_NODE)
 
 
 def _as_created(pod: Pod) -> Pod:

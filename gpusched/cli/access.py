@@ -36,18 +36,32 @@ class Wanted(msgspec.Struct, frozen=True):
     failures: bool = False
 
 
-class Unavailable(click.ClickException):
-    """The cluster cannot be asked: no way to it, or no permission. One sentence for the user."""
-
-    exit_code = UNREACHABLE
+class Told(click.ClickException):
+    """One sentence for the user, without the usage of the command, which is not what is wrong."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print it as all errors of gpusched are printed."""
         click.echo(f"error: {' '.join(self.message.split())}", err=file is None, file=file)
 
 
+class Absent(Told):
+    """What was named is not there."""
+
+    exit_code = 2
+
+
+class Unavailable(Told):
+    """The cluster cannot be asked: no way to it, or no permission."""
+
+    exit_code = UNREACHABLE
+
+
 class Forbidden(Unavailable):
     """The user may not read what an answer needs."""
+
+
+class Unconfigured(Unavailable):
+    """Nothing says which cluster to ask: there is no kubeconfig."""
 
 
 def access_options(command: Callable[..., object]) -> Callable[..., object]:
@@ -61,6 +75,8 @@ def connection_options(command: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(command)
     def bundled(*args: object, **options: object) -> object:
         given = {field: options.pop(field) for field in Access.__struct_fields__ if field in options}
+        if given.get("all_namespaces"):
+            given["namespace"] = None
         return command(*args, access=msgspec.convert(given, Access), **options)
 
     return _namespace(_context(_kubeconfig(bundled)))

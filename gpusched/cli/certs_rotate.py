@@ -81,7 +81,7 @@ def news(before: Stage, now: Stage) -> Iterator[str]:
     old, new = before.keyring, now.keyring
     if new.next is not None and new.next not in {old.next, old.current}:
         yield f"new authority {_short(new.next.certificate)} is made"
-    if now.webhooks and (now.holding, new.trusted) != (before.holding, old.trusted):
+    if now.webhooks and (now.holding, set(new.trusted)) != (before.holding, set(old.trusted)):
         yield f"{now.holding} of {now.webhooks} caBundles hold every authority"
     if new.current != old.current:
         yield f"authority {_short(new.current.certificate)} has taken the place of {_short(old.current.certificate)}"

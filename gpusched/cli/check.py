@@ -2,7 +2,8 @@
 
 import click
 
-from gpusched.cli.inputs import note_unknown_namespaces, world_of
+from gpusched.admission.messages import listed
+from gpusched.cli.inputs import Inputs, note_unknown_namespaces, world_of
 from gpusched.cli.session import Session, config_option, dump_option, error_views, files_option, output_options
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
@@ -19,16 +20,20 @@ from gpusched.simulate.result import AdmissionView, CheckResult, Summary
 def check(files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, form: str, *, no_color: bool) -> None:
     """Judge manifests as the admission webhook would, one verdict per object.
 
-    With --cluster, policies of its namespaces hold and warnings name what its nodes lack. Exit code 1: something is
+    Policies hold of Namespaces among the manifests. With --cluster, those of its namespaces hold too and warnings name
+    what its nodes lack; `gpusched simulate` asks the cluster of the kubeconfig for both. Exit code 1: something is
     refused; 2: some input could not be used.
     """
     if not files:
         raise click.UsageError("name manifests with -f")
     session = Session(form, no_color=no_color)
     inputs = session.read(files, cluster, config)
-    note_unknown_namespaces(inputs)
     judged = Check(world_of(inputs, known=bool(cluster)))
     judged.run(inputs.manifests)
+    if cluster:
+        note_unknown_namespaces(inputs)
+    else:
+        _note_unknown_policies(judged, inputs)
     inputs.errors.extend(judged.faults)
     denied = sum(not view.admission.allowed for view in judged.views)
     result = CheckResult(
@@ -43,6 +48,15 @@ def check(files: tuple[str, ...], cluster: tuple[str, ...], config: str | None, 
     session.end(inputs, problems=bool(denied) or refused)
 
 
+def _note_unknown_policies(judged: Check, inputs: Inputs) -> None:
+    """Say where `allowed` rests on no policy at all: what is refused anyhow stays refused under any."""
+    given = {view.name for view in judged.namespaces}
+    allowed = {view.namespace for view in judged.views if view.admission.allowed}
+    if allowed - given:
+        names = listed(sorted(allowed - given))
+        inputs.notes.append(f"judged without a cluster: no namespace policy known for {names}")
+
+
 def _table(result: CheckResult, style: Style) -> str:
     rows: list[list[str | Cell]] = []
     for space in result.namespaces:
@@ -50,7 +64,7 @@ def _table(result: CheckResult, style: Style) -> str:
     for view in result.pods:
         rows += _rows(view.namespace, f"{view.kind.lower()}/{view.name}", view.admission)
     if not rows:
-        return "nothing to judge in the manifests\n"
+        return "" if result.errors else "nothing to judge in the manifests\n"
     table = render(("NAMESPACE", "OBJECT", "RESULT", "MESSAGE"), rows, sentences=True, style=style)
     judged = len(result.pods) + len(result.namespaces)
     refused = result.summary.denied + sum(not space.admission.allowed for space in result.namespaces)

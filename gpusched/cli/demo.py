@@ -121,8 +121,9 @@ def _whys(session: Session, fates: list[Fate], standing: list[Manifest]) -> list
 
 
 def _nodes(session: Session, standing: list[Manifest]) -> str:
-    states = world_of(standing).cluster.nodes.values()
-    return nodes_table([state for state in states if state.node.pools or state.node.notes], session.style)
+    cluster = world_of(standing).cluster
+    states = [state for state in cluster.nodes.values() if state.node.pools or state.node.notes]
+    return nodes_table(states, cluster, session.style)
 
 
 def _keep(session: Session, cluster: DemoCluster, dump: Path) -> None:

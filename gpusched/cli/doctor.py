@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from gpusched.cli.access import Access, access_options
+from gpusched.cli.access import Access, Wanted, access_options
 from gpusched.cli.inputs import Inputs, world_of
 from gpusched.cli.paragraphs import paragraph
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, output_options
@@ -52,7 +52,8 @@ def doctor(
     namespace alone. Exit code 1: there are problems that are more than information.
     """
     session = Session(form, no_color=no_color)
-    inputs = session.read(cluster=cluster, config=config, access=access)
+    wanted = Wanted(workloads=True, failures=True)
+    inputs = session.read(cluster=cluster, config=config, access=access, wanted=wanted)
     installation: Installation | None = None
     if inputs.live:
         # The client is loaded by now: no dump was given.
@@ -80,6 +81,7 @@ def scene_of(inputs: Inputs, world: World, installation: "Installation | None" =
         config_faults=inputs.config_faults,
         age=_age_at(datetime.now(UTC)),
         installation=installation,
+        failures=inputs.failures,
     )
 
 
@@ -94,7 +96,7 @@ def _age_at(now: datetime) -> Callable[[str], float | None]:
 
 
 def _within(problems: tuple[Problem, ...], namespace: str | None) -> tuple[Problem, ...]:
-    """Problems of one namespace and its pods; all where none is named."""
+    """Problems of one namespace and what stands in it; all where none is named."""
     if namespace is None:
         return problems
     own = []
@@ -102,7 +104,7 @@ def _within(problems: tuple[Problem, ...], namespace: str | None) -> tuple[Probl
         sights = tuple(
             sight
             for sight in problem.sights
-            if sight.subject == f"namespace/{namespace}" or sight.subject.startswith(f"pod/{namespace}/")
+            if sight.subject == f"namespace/{namespace}" or sight.subject.split("/")[1:-1] == [namespace]
         )
         if sights:
             own.append(msgspec.structs.replace(problem, sights=sights))

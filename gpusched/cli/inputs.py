@@ -13,7 +13,7 @@ from gpusched.cli.sources import Text
 from gpusched.core.resources import GpuResources
 from gpusched.policy.config import parse_config
 from gpusched.policy.model import Config
-from gpusched.simulate.manifest import InputFault, Manifest
+from gpusched.simulate.manifest import InputFault, Manifest, place_of
 from gpusched.simulate.standing import unread_annotations
 from gpusched.simulate.world import World, load
 
@@ -133,16 +133,16 @@ def note_unknown_namespaces(inputs: Inputs) -> None:
         inputs.notes.append(f"no input has {noun} {', '.join(missing)}: judged without a policy of its own")
 
 
-def note_absent_namespace(name: str, objects: Sequence[Manifest], notes: list[str]) -> None:
-    """Say that there is no Namespace of this name, which the user looks in: nothing found there means nothing.
+def absent_namespace(name: str, objects: Sequence[Manifest]) -> str:
+    """That there is no Namespace of this name, which the user looks in; empty where there is one.
 
     A dump may have no Namespaces at all.
     """
     known = {item.name for item in objects if (item.group, item.kind) == ("", "Namespace")}
-    if known and name not in known | {item.namespace for item in objects}:
-        near = get_close_matches(name, sorted(known), 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        notes.append(f"there is no namespace {name}{hint}")
+    if not known or name in known | {item.namespace for item in objects}:
+        return ""
+    near = get_close_matches(name, sorted(known), 1)
+    return f"there is no namespace {name}" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def world_of(inputs: Inputs, *, known: bool = True) -> World:
@@ -174,7 +174,8 @@ def _read_objects(
 
 
 def _unjudged(document: Manifest, path: str) -> str:
-    return f"{document.where} asks for GPUs in {path}, but its kind is not known: it is not judged ({document.source})"
+    place = place_of(document.source)
+    return f"{document.where} asks for GPUs in {path}, but its kind is not known: it is not judged ({place})"
 
 
 def apply_once(inputs: Inputs) -> None:
@@ -184,7 +185,9 @@ def apply_once(inputs: Inputs) -> None:
         key = (manifest.group, manifest.kind, manifest.namespace, manifest.name)
         before = kept.get(key)
         if before is not None and before.tree != manifest.tree:
-            inputs.notes.append(f"{manifest.where}: {manifest.source} replaces what {before.source} says")
+            inputs.notes.append(
+                f"{manifest.where}: {place_of(manifest.source)} replaces what {place_of(before.source)} says"
+            )
         kept[key] = manifest
     inputs.manifests = list(kept.values())
 

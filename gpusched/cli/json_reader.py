@@ -14,6 +14,7 @@ from gpusched.core.fault import Fault
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_CONTAINERS: Final = frozenset({dict, list})
 _DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 _LONG: Final = "a number of thousands of digits: shorten it, or put it in quotes"
 
@@ -99,17 +100,16 @@ def _sentence(error: json.JSONDecodeError) -> str:
 
 
 def _too_deep(tree: object) -> bool:
-    level = [tree]
+    level: list[object] = [tree]
     for _ in range(MAX_DEPTH + 1):
-        level = [member for value in level for member in _containers(value)]
+        # One loop over millions of values: what the decoder makes are mappings and lists of these very types.
+        mappings = [value for value in level if type(value) is dict]
+        lists = [value for value in level if type(value) is list]
+        level = [member for value in mappings for member in value.values() if type(member) in _CONTAINERS]
+        level += [member for value in lists for member in value if type(member) in _CONTAINERS]
         if not level:
             return False
     return True
-
-
-def _containers(value: object) -> list[object]:
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [member for member in members if isinstance(member, dict | list)]
 
 
 def _without_surrogates(value: object) -> object:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from gpusched.cli.access import Access, Forbidden, Unavailable, Wanted
+from gpusched.cli.access import Access, Forbidden, Unavailable, Unconfigured, Wanted
 from gpusched.core.names import OWN_NAMESPACE
 from gpusched.kube.credentials import context_namespace as context_of
 from gpusched.kube.credentials import has_kubeconfig
@@ -116,8 +116,9 @@ def ask(access: Access, question: Callable[[Session], Awaitable[Answer]]) -> Ans
     try:
         return asyncio.run(asked())
     except ConfigurationError as error:
-        other = "" if access.kubeconfig or has_kubeconfig() else ", or a dump with --cluster"
-        raise Unavailable(error.reason + other) from error
+        if access.kubeconfig or has_kubeconfig():
+            raise Unavailable(error.reason) from error
+        raise Unconfigured(f"{error.reason}, or a dump with --cluster") from error
     except Unreachable as error:
         raise Unavailable(f"the API server cannot be reached: {error.reason}") from error
     except StatusError as error:
@@ -155,7 +156,7 @@ class _Reader:
         self._session = session
         self._progress = progress
         self._count = 0
-        self._notes: list[str] = []
+        self._refused: dict[str, str] = {}
 
     async def read(self, collections: Sequence[Collection]) -> Live:
         """All of them, and gpusched's configuration."""
@@ -167,7 +168,15 @@ class _Reader:
                 raise found
             documents += found
         config, note = await self._config()
-        return Live(documents, self._notes, config, note, self._session.server)
+        return Live(documents, self._notes(), config, note, self._session.server)
+
+    def _notes(self) -> list[str]:
+        """One line on all that may not be listed, with the API server's word on the first."""
+        if not self._refused:
+            return []
+        names = sorted(self._refused)
+        first = self._refused[names[0]]
+        return [f"{', '.join(names)} are left out, since the verb list on them is missing: {first}"]
 
     async def _collection(self, collection: Collection) -> list[Manifest]:
         error = StatusError(_ABSENT, "")
@@ -219,7 +228,7 @@ class _Reader:
             raise StatusError(error.code, f"{path}: {error.message}")
         if collection.needed:
             raise Forbidden(f"this needs the verb list on {resource} in all namespaces: {error.message}")
-        self._notes.append(f"{resource} are left out, since the verb list on them is missing: {error.message}")
+        self._refused[resource] = error.message
 
     async def _config(self) -> tuple[str | None, str]:
         """The text of the configuration, or a note why it is not there."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final, NoReturn
+from typing import ClassVar, NoReturn
 
 import click
 
@@ -11,6 +11,7 @@ from gpusched.cli.check import check
 from gpusched.cli.completion import completion
 from gpusched.cli.config import config
 from gpusched.cli.doctor import doctor
+from gpusched.cli.entry import INTERRUPTED
 from gpusched.cli.explain import explain
 from gpusched.cli.lazy import LazyGroup
 from gpusched.cli.nodes import nodes
@@ -19,9 +20,6 @@ from gpusched.cli.report import report
 from gpusched.cli.session import BAD_INPUT
 from gpusched.cli.simulate import simulate
 from gpusched.cli.why import why
-
-#: What a shell reports of a command that Ctrl-C ended: 128 and the number of the signal.
-INTERRUPTED: Final = 130
 
 
 class _Commands(LazyGroup):

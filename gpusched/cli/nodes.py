@@ -6,8 +6,7 @@ import click
 import msgspec
 
 from gpusched.cli import watch as watching
-from gpusched.cli.access import Access, access_options
-from gpusched.cli.inputs import world_of
+from gpusched.cli.access import Absent, Access, access_options
 from gpusched.cli.nodes_table import nodes_table, wide_table
 from gpusched.cli.selection import label_selector, matching_nodes
 from gpusched.cli.session import Session, cluster_option, config_option, list_options
@@ -15,6 +14,7 @@ from gpusched.cli.text_width import counted
 from gpusched.cli.uses_table import uses_table
 from gpusched.simulate.result import NodeView, node_views
 from gpusched.simulate.uses import NamespaceUse, uses_by_namespace
+from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 
 #: Width of the column of facts; names that are longer widen it.
@@ -34,6 +34,7 @@ class Uses(msgspec.Struct, frozen=True):
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @cluster_option
 @config_option
 @click.option("--wide", is_flag=True, help="Also resource, family, memory per GPU and CUDA; the same as -o wide.")
@@ -48,6 +49,7 @@ class Uses(msgspec.Struct, frozen=True):
 @access_options
 @list_options
 def nodes(  # noqa: PLR0913 - one parameter an option
+    names: tuple[str, ...],
     *,
     cluster: tuple[str, ...],
     config: str | None,
@@ -60,27 +62,42 @@ def nodes(  # noqa: PLR0913 - one parameter an option
     watch: bool,
     interval: float,
 ) -> None:
-    """Show the GPU pools of every node: slots, use, memory, sharing, and where labels disagree."""
+    """Show the GPU pools of every node, or of those named: slots, use, memory, sharing, and where labels disagree."""
     session = Session(form, no_color=no_color)
     selector = label_selector(access.selector)
 
     def once() -> int:
         inputs = session.read(cluster=cluster, config=config, access=access)
-        world = world_of(inputs)
-        states = matching_nodes(world, selector)
+        world = session.world(inputs)
+        states = _named(matching_nodes(world, selector), names)
         if by == "namespace":
             _show_uses(session, states, access.namespace)
         else:
-            names = [f"node/{state.node.name}" for state in states if state.node.pools]
             session.show(
-                Nodes(node_views(states)),
-                lambda: _table(session, states, wide=wide or form == "wide", provenance=provenance),
-                names,
+                Nodes(node_views(states, world.cluster)),
+                lambda: _table(
+                    session,
+                    states,
+                    world.cluster,
+                    wide=wide or form == "wide",
+                    provenance=provenance,
+                    chosen=bool(selector),
+                ),
+                [f"node/{state.node.name}" for state in states if state.node.pools],
             )
         session.tell(inputs)
         return session.code(inputs, problems=False)
 
     watching.run(session, once, watch=watch, interval=interval)
+
+
+def _named(states: list[NodeState], names: tuple[str, ...]) -> list[NodeState]:
+    """The nodes of these names, all of them without any; names may be written as `node/t4-1`."""
+    wanted = {name.removeprefix("node/").removeprefix("nodes/") for name in names}
+    missing = sorted(wanted - {state.node.name for state in states})
+    if missing:
+        raise Absent(f"no node {', '.join(missing)}")
+    return [state for state in states if not wanted or state.node.name in wanted]
 
 
 def _show_uses(session: Session, states: list[NodeState], namespace: str | None) -> None:
@@ -89,11 +106,13 @@ def _show_uses(session: Session, states: list[NodeState], namespace: str | None)
     session.show(Uses(tuple(uses)), lambda: uses_table(uses, session.style), list(names))
 
 
-def _table(session: Session, states: list[NodeState], *, wide: bool, provenance: bool) -> str:
+def _table(
+    session: Session, states: list[NodeState], cluster: Cluster, *, wide: bool, provenance: bool, chosen: bool
+) -> str:
     shown = [state for state in states if state.node.pools or state.node.notes]
     if not shown:
-        return f"no GPU on {counted(len(states), 'node')}\n"
-    text = (wide_table if wide else nodes_table)(shown, session.style)
+        return f"no GPU on {counted(len(states), 'node')}\n" if states or not chosen else "no node has these labels\n"
+    text = (wide_table if wide else nodes_table)(shown, cluster, session.style)
     for state in shown if provenance else ():
         for pool in state.node.pools:
             text += f"\n{state.node.name} {pool.resource}\n"

@@ -6,7 +6,8 @@ from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.core.pool import Pool, Sharing
 from gpusched.core.version import format_cuda, format_driver
-from gpusched.simulate.result import node_notes
+from gpusched.simulate.node_notes import node_notes
+from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 
 _WIDE = (
@@ -30,27 +31,27 @@ _WIDE_PAGE = 240
 _HEADERS = ("NODE", "PRODUCT", "SHARING", "USED/SLOTS", "MEM/SLOT", "CLAIMED", "DRIVER", "NOTES")
 
 
-def nodes_table(states: Iterable[NodeState], style: Style) -> str:
+def nodes_table(states: Iterable[NodeState], cluster: Cluster, style: Style) -> str:
     """Every pool of every node, nodes by name; resources that a node names but offers none of are left out beside
     others.
     """
-    return render(_HEADERS, _rows(states, _HEADERS), sentences=True, style=style)
+    return render(_HEADERS, _rows(states, cluster, _HEADERS), sentences=True, style=style)
 
 
-def wide_table(states: Iterable[NodeState], style: Style) -> str:
+def wide_table(states: Iterable[NodeState], cluster: Cluster, style: Style) -> str:
     """The same with all that is known of a pool, and which sources said it."""
-    return render(_WIDE, _rows(states, _WIDE), sentences=True, style=style, width=_WIDE_PAGE)
+    return render(_WIDE, _rows(states, cluster, _WIDE), sentences=True, style=style, width=_WIDE_PAGE)
 
 
-def _rows(states: Iterable[NodeState], headers: Sequence[str]) -> list[list[str | Cell]]:
+def _rows(states: Iterable[NodeState], cluster: Cluster, headers: Sequence[str]) -> list[list[str | Cell]]:
     rows: list[list[str | Cell]] = []
     for state in sorted(states, key=lambda state: state.node.name):
         pools = [pool for pool in state.node.pools if pool.slots or state.use(pool.resource).used]
         pools = pools or list(state.node.pools)
         if not pools:
-            rows.append([state.node.name, *["-"] * (len(headers) - 2), _notes(node_notes(state))])
+            rows.append([state.node.name, *["-"] * (len(headers) - 2), _notes(node_notes(state, cluster))])
         for index, pool in enumerate(pools):
-            notes = (*node_notes(state), *pool.notes) if index == 0 else pool.notes
+            notes = (*node_notes(state, cluster), *pool.notes) if index == 0 else pool.notes
             facts = _facts(state, pool)
             rows.append([*(facts[header] for header in headers[:-1]), _notes(notes)])
     return rows

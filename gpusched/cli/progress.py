@@ -40,6 +40,12 @@ class Progress:
     ) -> None:
         self.close()
 
+    def begin(self, line: str) -> None:
+        """Say on a terminal, and at once, what one long step does that tells nothing of itself."""
+        if self._terminal and not self._quiet:
+            self._quiet = not write(f"\r{line}", self._stream)
+            self._shown = len(line)
+
     def update(self, done: int, total: int | None = None) -> None:
         """So many are done, of so many where that is known. Cheap enough to call for each."""
         if self._quiet or (now := self._clock()) < self._next:

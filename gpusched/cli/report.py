@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from gpusched.cli.access import Access, Wanted, access_options
-from gpusched.cli.inputs import Inputs, apply_once, note_absent_namespace, world_of
+from gpusched.cli.inputs import Inputs, absent_namespace, apply_once
 from gpusched.cli.paragraphs import PAGE
 from gpusched.cli.selection import chosen_objects, label_selector
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, form_options
@@ -16,7 +16,7 @@ from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
 from gpusched.simulate.manifest import InputFault, Manifest
 from gpusched.simulate.namespaces import Namespaces
-from gpusched.simulate.report import Count, Report, Violation
+from gpusched.simulate.report import Count, Report, Violation, since
 from gpusched.simulate.report import report as report_on
 from gpusched.simulate.result import ErrorView
 from gpusched.simulate.world import World
@@ -46,7 +46,8 @@ def report(
     """Say what the policy, or a proposed one, would refuse of what runs now, and what would not come back.
 
     Every GPU pod and workload of the cluster, or of a dump, is judged as if it were created again; -n and -l choose
-    among them. Exit code 1: something would be refused or find no node.
+    among them. With --policy, ALREADY says what is so without it. Exit code 1: something would be refused or find no
+    node.
     """
     session = Session(form, no_color=no_color)
     selector = label_selector(access.selector)
@@ -54,10 +55,11 @@ def report(
     apply_once(inputs)
     if policy:
         _note_proposed(inputs)
-    found = judge_standing(inputs, chosen_objects(inputs, selector, access.namespace), world_of(inputs))
+    found = judge_standing(inputs, chosen_objects(inputs, selector, access.namespace), session.world(inputs))
     result = ReportResult(found.violations, found.counts, error_views(inputs.errors), found.judged)
     names = list(dict.fromkeys(f"{item.kind.lower()}/{item.name}" for item in found.violations))
-    session.show(result, lambda: _table(found, session.style, width=_WIDE if form == "wide" else PAGE), names)
+    width = _WIDE if form == "wide" else PAGE
+    session.show(result, lambda: _table(found, session.style, width=width, proposed=bool(_proposed(inputs))), names)
     session.tell(inputs)
     session.end(inputs, problems=bool(found.violations))
 
@@ -67,23 +69,28 @@ def judge_standing(inputs: Inputs, chosen: Sequence[Manifest], world: World) -> 
     afterwards. What is wrong with those joins the errors of the inputs.
     """
     faults: list[InputFault] = []
+    before = report_on(chosen, world, []) if _proposed(inputs) else None
     namespaces = Namespaces(world)
     namespaces.take(inputs.manifests, faults)
     found = report_on(chosen, world, faults)
     inputs.errors.extend(faults)
     _refused_policies(namespaces, inputs)
-    return found
+    return found if before is None else since(found, before)
+
+
+def _proposed(inputs: Inputs) -> list[str]:
+    """Names of the Namespaces with a proposed policy."""
+    return [item.name for item in inputs.manifests if (item.group, item.kind) == ("", "Namespace")]
 
 
 def _note_proposed(inputs: Inputs) -> None:
     """Say where a proposal proposes nothing: no Namespace in it that could be read, or one that nothing stands in."""
-    proposed = [item.name for item in inputs.manifests if (item.group, item.kind) == ("", "Namespace")]
+    proposed = _proposed(inputs)
     if not proposed and not inputs.errors:
         inputs.notes.append(
             "--policy: no Namespace in it, so nothing is proposed: the policy judged is the present one"
         )
-    for name in proposed:
-        note_absent_namespace(name, inputs.standing, inputs.notes)
+    inputs.notes.extend(absent for name in proposed if (absent := absent_namespace(name, inputs.standing)))
 
 
 def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
@@ -99,9 +106,11 @@ def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
     inputs.errors.extend(faults)
 
 
-def _table(found: Report, style: Style, *, width: int) -> str:
+def _table(found: Report, style: Style, *, width: int, proposed: bool) -> str:
+    """What is found, and the numbers; where a policy is proposed, with what was so already."""
     if not found.violations:
         return f"{counted(found.judged, 'object')} with GPUs judged: the policy speaks against none\n"
+    already = ("ALREADY",) if proposed else ()
     rows: list[list[str | Cell]] = [
         [
             item.namespace,
@@ -109,15 +118,16 @@ def _table(found: Report, style: Style, *, width: int) -> str:
             item.node or "-",
             item.code,
             "yes" if item.refused else "if enforced",
+            *(("yes" if item.already else "no",) if proposed else ()),
             item.message,
         ]
         for item in found.violations
     ]
-    table = render(
-        ("NAMESPACE", "OBJECT", "NODE", "CODE", "NOW", "MESSAGE"), rows, sentences=True, style=style, width=width
-    )
+    columns = ("NAMESPACE", "OBJECT", "NODE", "CODE", "NOW", *already, "MESSAGE")
+    table = render(columns, rows, sentences=True, style=style, width=width)
     counts: list[list[str | Cell]] = [
-        [item.namespace, item.code, str(item.objects), str(item.refused)] for item in found.counts
+        [item.namespace, item.code, str(item.objects), str(item.refused), *((str(item.already),) if proposed else ())]
+        for item in found.counts
     ]
-    summary = render(("NAMESPACE", "CODE", "OBJECTS", "NOW"), counts, style=style)
+    summary = render(("NAMESPACE", "CODE", "OBJECTS", "NOW", *already), counts, style=style)
     return f"{table}\n{summary}\n{counted(found.judged, 'object')} with GPUs judged\n"

@@ -241,6 +241,4 @@ async def _serve(service: Service) -> None:
 def _load(path: Path) -> tuple[Config, list[str]]:
     """The configuration, and its errors as lines."""
     inputs = read_inputs((), (), str(path), stdin=None)
-    return inputs.config, [
-        f"{fault.source}{f' {fault.path}' if fault.path else ''}: {fault.message}" for fault in inputs.errors
-    ]
+    return inputs.config, [str(fault) for fault in inputs.errors]

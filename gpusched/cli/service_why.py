@@ -1,17 +1,17 @@
-"""`why` for users who may not list nodes: the running service answers about pods of their own namespace."""
+"""`why` for users who may not list nodes: the running service answers about pods of their own namespaces."""
 
-import os
 from typing import Final
 
-import aiohttp
+import click
 import msgspec
 
 from gpusched.admission.admission import Admission
 from gpusched.cli.access import Access, Forbidden, Unavailable
-from gpusched.cli.live import CONTROLLERS, SOURCE, ask, context_namespace, in_pod
-from gpusched.cli.session import TOKEN_VARIABLE
+from gpusched.cli.live import CONTROLLERS, SOURCE, context_namespace, in_pod
+from gpusched.cli.service import Service, authorization
 from gpusched.core.names import OWN_NAMESPACE
-from gpusched.kube.session import Session
+from gpusched.serve.view.access import NO_NAMESPACE, Extent
+from gpusched.serve.view.pods import PodView as Waiting
 from gpusched.serve.view.why import WhyView
 from gpusched.simulate.explain import Explanation
 from gpusched.simulate.result import PlacementView, PodView, ReasonView, UnschedulableView, admission_view
@@ -19,8 +19,8 @@ from gpusched.simulate.why import Target, Why
 
 #: Where the service is, seen from a pod.
 _INSIDE: Final = f"http://gpusched-webhook.{OWN_NAMESPACE}.svc:8080"
-_SECONDS: Final = 30.0
 _WORKLOADS: Final = frozenset(kind.lower() for kind, *_ in CONTROLLERS)
+_WHERE: Final = "with --server the service answers about pods of your namespaces"
 
 
 class _Answer(msgspec.Struct):
@@ -30,62 +30,65 @@ class _Answer(msgspec.Struct):
     notes: tuple[str, ...] = ()
 
 
-class _Refusal(msgspec.Struct):
-    error: str = ""
+class _Pods(msgspec.Struct):
+    """Waiting pods; those that are not listed are counted in `total`."""
+
+    total: int
+    pods: tuple[Waiting, ...]
+    seen: Extent
+    notes: tuple[str, ...] = ()
 
 
-def ask_service(access: Access, server: str | None, targets: tuple[Target, ...], refused: Forbidden) -> Why:
-    """The service's word on the pod. `refused` is why the API server could not be asked itself.
+class Told(msgspec.Struct, frozen=True):
+    """Answers about pods, and what is to be said about all of them together."""
 
-    Raises Forbidden where there is no way to the service, or it does not answer to this user.
+    answers: list[Why]
+    notes: list[str] = []
+
+
+def ask_service(access: Access, server: str | None, targets: tuple[Target, ...], refused: Unavailable) -> Told:
+    """The service's word on a pod, or without targets on all that wait where the user looks. `refused` is why the API
+    server could not be asked itself.
+
+    Raises Forbidden where there is no way to the service or it does not answer to this user, Absent for no such pod.
     """
     address = server or (_INSIDE if in_pod(access) else None)
     if address is None:
-        raise Forbidden(f"{refused.message}; with --server the service answers about pods of your namespaces")
-    target = next(item for item in targets if item.kind in {"", "pod"})
-    if targets[0].kind in _WORKLOADS:
+        raise Forbidden(f"{refused.message}; {_WHERE}")
+    if targets and targets[0].kind in _WORKLOADS:
         raise Forbidden(f"{refused.message}; the service answers about pods, not workloads: name a pod")
-    namespace = target.namespace or access.namespace or context_namespace(access) or "default"
-    query = {"namespace": namespace, "name": target.name}
+    if access.selector:
+        raise click.UsageError("--server knows no labels of pods: leave --selector out, or name a pod")
+    service = Service(address, authorization(access))
+    own = None if access.all_namespaces else access.namespace or context_namespace(access) or None
+    if not targets:
+        return _waiting(service, own)
+    target = next(item for item in targets if item.kind in {"", "pod"})
+    return Told([_of(service, target.namespace or own or "default", target.name)])
 
-    async def asked(session: Session) -> bytes:
-        # For users whose kubeconfig has a certificate in its place.
-        own = os.environ.get(TOKEN_VARIABLE)
-        header = f"Bearer {own}" if own else await session.authorization()
-        if not header:
-            raise Forbidden(
-                f"{refused.message}; the service wants a token, and the kubeconfig has none: set {TOKEN_VARIABLE}"
-            )
-        return await _get(f"{address.rstrip('/')}/api/v1/why", query, header)
 
-    body = ask(access, asked)
-    try:
-        answer = msgspec.json.decode(body, type=_Answer)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unavailable(f"{address} is no gpusched of this version: {error}") from error
+def _waiting(service: Service, namespace: str | None) -> Told:
+    """Every GPU pod that waits in a namespace, or in all that the user may see."""
+    listed = service.get("pods", _Pods, {"namespace": namespace} if namespace else None)
+    if listed.seen == "none":
+        raise Forbidden(NO_NAMESPACE)
+    # What the service has not worked out yet it does when it is asked about the one pod.
+    answers = [
+        _of(service, pod.namespace, pod.name) if pod.why is None else _why(pod.why, listed.notes, pod.created)
+        for pod in listed.pods
+    ]
+    notes = ["only pods of the namespaces that you may see"] if listed.seen == "some" and namespace is None else []
+    if listed.total > len(listed.pods):
+        notes.append(f"{listed.total - len(listed.pods)} more wait: -n NAMESPACE lists those of one")
+    return Told(answers, notes)
+
+
+def _of(service: Service, namespace: str, name: str) -> Why:
+    answer = service.get("why", _Answer, {"namespace": namespace, "name": name})
     return _why(answer.why, answer.notes)
 
 
-async def _get(url: str, query: dict[str, str], authorization: str) -> bytes:
-    limits = aiohttp.ClientTimeout(total=_SECONDS)
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=limits, trust_env=True) as http,
-            http.get(url, params=query, headers={"Authorization": authorization}, allow_redirects=False) as answer,
-        ):
-            body = await answer.read()
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-        raise Unavailable(f"gpusched cannot be reached at {url}: {error}") from error
-    if answer.status == 200:
-        return body
-    try:
-        told = msgspec.json.decode(body, type=_Refusal).error
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        told = ""
-    raise Forbidden(f"gpusched does not answer at {url}: {told or f'HTTP {answer.status}'}")
-
-
-def _why(answer: WhyView, notes: tuple[str, ...]) -> Why:
+def _why(answer: WhyView, notes: tuple[str, ...], created: str = "") -> Why:
     """The answer in the shape of the command's own."""
     reasons = tuple(ReasonView(item.code, item.message, item.nodes) for item in answer.reasons)
     waits = UnschedulableView(reasons, answer.suggestion) if reasons or answer.suggestion else None
@@ -105,4 +108,4 @@ def _why(answer: WhyView, notes: tuple[str, ...]) -> Why:
         Explanation(waits, examples, answer.nearest or None, answer.nearest_lacks) if waits is not None else None
     )
     finished = "finished" if answer.state == "finished" else ""
-    return Why(view, answer.demand, explanation, answer.line, answer.history, finished)
+    return Why(view, answer.demand, explanation, answer.line, answer.history, finished, created)

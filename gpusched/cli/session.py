@@ -1,22 +1,26 @@
 """What every command shares: options, where output goes, and how errors become an exit code."""
 
+import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO, TypeVar
 
 import click
 
-from gpusched.cli.access import Access, Wanted
-from gpusched.cli.inputs import Inputs, note_absent_namespace, read_inputs, take_live
+from gpusched.cli.access import Absent, Access, Wanted
+from gpusched.cli.inputs import Inputs, absent_namespace, read_inputs, take_live, world_of
 from gpusched.cli.output import as_json, as_yaml, write
 from gpusched.cli.progress import Progress
 from gpusched.cli.style import Style, style_of
 from gpusched.cli.text_width import printable
 from gpusched.simulate.manifest import InputFault
 from gpusched.simulate.result import ErrorView
+from gpusched.simulate.world import World
 
 if TYPE_CHECKING:
     from gpusched.cli.live import Live
@@ -57,6 +61,10 @@ cluster_option = _cluster("Without it the cluster of the kubeconfig is asked.")
 dump_option = _cluster("Without it nothing is known of a cluster: the one of the kubeconfig is not asked.")
 config_option = click.option("--config", "config", metavar="FILE", help="A gpusched configuration file.")
 
+
+#: Bytes, and objects, that take some two seconds.
+_LARGE: Final = 32 << 20
+_MANY: Final = 20_000
 
 _no_color = click.option("--no-color", is_flag=True, help="No colour, even on a terminal.")
 
@@ -99,6 +107,21 @@ def _output(*forms: str) -> Callable[[_Command], _Command]:
     )
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Read without looking for garbage, and never look through what was read: millions of values of which none refers
+    back to another.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()
+
+
 class Session:
     """One run of a command: prints results on standard output, and everything about the input on standard error."""
 
@@ -109,6 +132,7 @@ class Session:
         self.err: TextIO = sys.stderr or StringIO()
         self.style: Style = style_of(self.out, os.environ, no_color=no_color)
         self._told: set[str] = set()
+        self._blank = False
 
     @property
     def stdin(self) -> BinaryIO | None:
@@ -126,21 +150,35 @@ class Session:
     ) -> Inputs:
         """Read the inputs; `others` are further paths that the command reads by itself.
 
-        With `access`, and without a dump, the cluster is asked. Raises Unavailable where it cannot be.
+        With `access`, and without a dump, the cluster is asked. Raises Unavailable where it cannot be, and Absent where
+        there is no namespace of the name that the user gave.
         """
         paths = [*files, *cluster, config, *others]
         if paths.count("-") > 1:
             raise click.UsageError("standard input (-) can be given for one input only; put the others into files")
-        with self.progress("reading", "lines") as progress:
+        with self.progress("reading", "lines") as progress, _uncollected():
+            size = sum(Path(path).stat().st_size for path in (*files, *cluster) if Path(path).is_file())
+            if size >= _LARGE:
+                progress.begin(f"reading {size >> 20} MiB")
             namespace = self._namespace(access, live=not cluster)
             inputs = read_inputs(
                 files, cluster, config, stdin=self.stdin, progress=progress.update, namespace=namespace
             )
         if access is not None and not cluster:
             self._read_live(access, wanted, inputs, config)
+        # What is said of nothing would read as if that were all of the cluster.
+        self._blank = bool(inputs.errors) and not (inputs.manifests or inputs.standing)
         if access is not None and access.namespace is not None and not access.all_namespaces:
-            note_absent_namespace(access.namespace, [*inputs.manifests, *inputs.standing], inputs.notes)
+            self._find_namespace(access.namespace, inputs)
         return inputs
+
+    def _find_namespace(self, name: str, inputs: Inputs) -> None:
+        """Raises Absent where the namespace that the user looks in is not there; of what was read in part, say it."""
+        absent = absent_namespace(name, [*inputs.manifests, *inputs.standing])
+        if absent and not inputs.errors:
+            self.tell(inputs)
+            raise Absent(absent)
+        inputs.notes.extend([absent] if absent else [])
 
     def _namespace(self, access: Access | None, *, live: bool) -> str:
         """The namespace of manifests that name none, as kubectl apply has it."""
@@ -157,19 +195,29 @@ class Session:
         inputs.notes.extend([*live.notes, *([live.config_note] if live.config_note and config is None else [])])
         inputs.namespace = access.namespace or live.namespace
 
+    def world(self, inputs: Inputs) -> World:
+        """The cluster of the inputs as working state, with progress; what is wrong with it joins their errors."""
+        with self.progress("taking in", "objects") as progress, _uncollected():
+            if len(inputs.standing) >= _MANY:
+                progress.begin(f"taking in {len(inputs.standing)} objects")
+            return world_of(inputs)
+
     def progress(self, verb: str, unit: str) -> Progress:
         """Progress on standard error."""
         return Progress(verb, unit, stream=self.err)
 
     def show(self, result: object, table: Callable[[], str], names: Sequence[str] = ()) -> None:
-        """Print a result in the form asked for; `table` makes the text for people, `names` are those of its objects."""
+        """Print a result in the form asked for; `table` makes the text for people, `names` are those of its objects.
+
+        Where no input could be read there is no text: the errors say so.
+        """
         if self.form == "json":
             write(as_json(result), self.out)
         elif self.form == "yaml":
             write(as_yaml(result), self.out)
         elif self.form == "name":
             write("".join(f"{printable(name)}\n" for name in names), self.out)
-        else:
+        elif not self._blank:
             write(table(), self.out)
 
     def tell(self, inputs: Inputs) -> None:

@@ -6,7 +6,7 @@ import click
 
 from gpusched.admission.messages import listed
 from gpusched.cli.access import Access, connection_options
-from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces, world_of
+from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, output_options
 from gpusched.cli.simulate_table import simulate_table
 from gpusched.simulate.owners import owners_of
@@ -53,7 +53,7 @@ def simulated(session: Session, inputs: Inputs) -> tuple[SimulateResult, Simulat
     apply_once(inputs)
     note_unknown_namespaces(inputs)
     _note_present(inputs)
-    simulation = Simulation(world_of(inputs))
+    simulation = Simulation(session.world(inputs))
     with session.progress("simulating", "pods") as progress:
         simulation.run(inputs.manifests, progress.update)
     with session.progress("explaining", "pods") as progress:
@@ -63,7 +63,7 @@ def simulated(session: Session, inputs: Inputs) -> tuple[SimulateResult, Simulat
     result = SimulateResult(
         pods=pods,
         namespaces=tuple(simulation.namespaces.views),
-        nodes=node_views(simulation.world.cluster.nodes.values()),
+        nodes=node_views(simulation.world.cluster.nodes.values(), simulation.world.cluster),
         errors=error_views(inputs.errors),
         summary=summarise(pods),
     )

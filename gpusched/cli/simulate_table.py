@@ -9,6 +9,7 @@ from gpusched.cli.paragraphs import paragraph
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
+from gpusched.simulate.outcome import never_text
 from gpusched.simulate.result import AdmissionView, PodView, ReasonView, SimulateResult
 from gpusched.simulate.run import Simulation
 
@@ -29,7 +30,8 @@ _NODES: Final = 6
 
 def simulate_table(result: SimulateResult, simulation: Simulation, style: Style, *, explain: bool) -> str:
     """The whole text."""
-    parts = [_pods(result.pods, style)] if result.pods else ["no pods in the manifests\n"]
+    nothing = "no pod of the manifests could be read\n" if result.errors else "no pods in the manifests\n"
+    parts = [_pods(result.pods, style) if result.pods else nothing]
     refused = [view for view in result.namespaces if not view.admission.allowed]
     for view in refused:
         lines = paragraph("", f"namespace {view.name} refused: {view.admission.message}")
@@ -40,9 +42,10 @@ def simulate_table(result: SimulateResult, simulation: Simulation, style: Style,
             parts.extend(f"{line}\n" for line in lines)
     if explain:
         parts.append(explanations(result.pods))
-        gpu_nodes = [state for state in simulation.world.cluster.nodes.values() if state.node.pools or state.node.notes]
+        cluster = simulation.world.cluster
+        gpu_nodes = [state for state in cluster.nodes.values() if state.node.pools or state.node.notes]
         if gpu_nodes:
-            parts.append("\n" + nodes_table(gpu_nodes, style))
+            parts.append("\n" + nodes_table(gpu_nodes, cluster, style))
     counts = result.summary
     parts.append(
         f"\n{counted(counts.pods, 'pod')}: {counts.placed} placed, {counts.denied} refused, "
@@ -97,13 +100,24 @@ def _why(group: list[PodView]) -> str:
     if first.unschedulable is not None:
         return first.unschedulable.suggestion
     if first.gated is not None:
-        return "waits for the namespace's quota" if first.gated == "quota" else f"scheduling gate {first.gated}"
-    nodes = Counter(pod.placement.node for pod in group if pod.placement is not None)
-    where = ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in list(nodes.items())[:_NODES])
-    if len(nodes) > _NODES:
-        where += f" and {len(nodes) - _NODES} more"
+        return _behind(first.gated, first)
+    where = nodes_of(group)
     patched = patched_fields(first.admission)
     return "; ".join(part for part in (where, f"added {', '.join(patched)}" if patched else "") if part)
+
+
+def _behind(gate: str, pod: PodView) -> str:
+    if gate != "quota":
+        return f"scheduling gate {gate}"
+    never = never_text(pod.namespace)
+    return never if never in pod.notes else "waits for the namespace's quota"
+
+
+def nodes_of(group: Sequence[PodView]) -> str:
+    """The nodes of pods with their numbers, such as `a, b ×2 and 3 more`."""
+    nodes = Counter(pod.placement.node for pod in group if pod.placement is not None)
+    where = ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in list(nodes.items())[:_NODES])
+    return f"{where} and {len(nodes) - _NODES} more" if len(nodes) > _NODES else where
 
 
 def patched_fields(admission: AdmissionView) -> list[str]:

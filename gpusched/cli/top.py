@@ -1,6 +1,5 @@
 """`gpusched top`: all GPUs, who holds them and what waits, on one screen that keeps itself current."""
 
-import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +11,10 @@ from gpusched.cli import watch as watching
 from gpusched.cli.access import Access, access_options
 from gpusched.cli.inputs import world_of
 from gpusched.cli.selection import label_selector, matching_nodes
+from gpusched.cli.service import Service, authorization
 from gpusched.cli.session import TOKEN_VARIABLE, Session, cluster_option, config_option, output_options
 from gpusched.cli.style import is_terminal
-from gpusched.cli.top_source import Server, TopView, is_server_url, look_at_world
+from gpusched.cli.top_source import TopView, look_at_service, look_at_world
 from gpusched.cli.top_text import top_text
 from gpusched.core.families import FAMILIES, canonical_family, nearest_family
 
@@ -25,7 +25,7 @@ from gpusched.core.families import FAMILIES, canonical_family, nearest_family
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help=f"Token for --server; ${TOKEN_VARIABLE} unless given.",
+    help=f"Token for --server; ${TOKEN_VARIABLE}, or else that of the kubeconfig's user, unless given.",
 )
 @cluster_option
 @config_option
@@ -62,18 +62,15 @@ def top(  # noqa: PLR0913 - one parameter an option
     """
     if server is not None and (cluster or config):
         raise click.UsageError("--server has its own cluster and configuration: leave --cluster and --config out")
-    if server is not None and not is_server_url(server):
-        raise click.UsageError(f"--server {server} is no address; write such as http://127.0.0.1:8080")
-    if server is not None and (access.selector or access.kubeconfig or access.context):
-        raise click.UsageError("--server is asked itself: leave --kubeconfig, --context and --selector out")
+    if server is not None and access.selector:
+        raise click.UsageError("--server knows no labels of nodes: leave --selector out")
     family = None if family is None else _known(family)
     session, selector = Session(form, no_color=no_color), label_selector(access.selector)
     screen = is_terminal(session.out)
-    source = None if server is None else Server(server, _token(token_file))
 
     def look() -> int:
-        if source is not None:
-            view, code = source.look(), 0
+        if server is not None:
+            view, code = look_at_service(Service(server, authorization(access, token_file))), 0
         else:
             inputs = session.read(cluster=cluster, config=config, access=access)
             world = world_of(inputs)
@@ -117,7 +114,3 @@ def _narrowed(view: TopView, family: str | None, namespace: str | None) -> TopVi
         waiting_total=view.waiting_total if namespace is None else len(waiting),
         refusals=tuple(refusal for refusal in view.refusals if namespace in {None, refusal.namespace}),
     )
-
-
-def _token(file: Path | None) -> str:
-    return os.environ.get(TOKEN_VARIABLE, "") if file is None else file.read_text(encoding="utf-8").strip()

@@ -1,39 +1,38 @@
 """Where `gpusched top` has its figures from: a running gpusched, a live cluster or a dump; all in one shape."""
 
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeVar
-from urllib.parse import urlsplit
+from typing import Final
 
 import msgspec
 
-from gpusched.cli.access import Unavailable
+from gpusched.cli.service import Service
 from gpusched.core.pod import Pod
-from gpusched.serve.view.access import EVERYTHING
+from gpusched.serve.view.access import EVERYTHING, Extent
 from gpusched.serve.view.nodes import NodeView, is_shown, node_view
 from gpusched.serve.view.pods import PodView, pod_view, waiting
 from gpusched.serve.view.refusals import RefusalView
 from gpusched.serve.view.totals import FamilyTotal, sum_up, totals
 from gpusched.serve.view.why import WhyView, why_view
 from gpusched.simulate.manifest import Manifest
+from gpusched.simulate.why import why_standing
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 
-_SECONDS: Final = 10.0
 #: Waiting pods that are explained; a screen shows no more.
 _EXPLAINED: Final = 20
 
 
 class TopView(msgspec.Struct, frozen=True):
-    """One look at the cluster. `waiting_total` counts waiting pods that are not listed too."""
+    """One look at the cluster. `waiting_total` counts waiting pods that are not listed too; `seen` says of how many
+    namespaces pods and refusals are told.
+    """
 
     totals: tuple[FamilyTotal, ...]
     nodes: tuple[NodeView, ...]
     waiting: tuple[PodView, ...]
     waiting_total: int
     refusals: tuple[RefusalView, ...] = ()
+    seen: Extent = "all"
     notes: tuple[str, ...] = ()
 
 
@@ -46,6 +45,7 @@ class _Nodes(msgspec.Struct):
 class _Pods(msgspec.Struct):
     total: int
     pods: tuple[PodView, ...]
+    seen: Extent
     notes: tuple[str, ...] = ()
 
 
@@ -53,57 +53,18 @@ class _Refusals(msgspec.Struct):
     refusals: tuple[RefusalView, ...]
 
 
-_Answer = TypeVar("_Answer", _Nodes, _Pods, _Refusals)
-
-
-class _StayingHandler(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would take the token along to wherever it leads."""
-
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-_OPENER: Final = urllib.request.build_opener(_StayingHandler)
-
-
-class Server:
-    """The administration port of a running gpusched, such as `http://127.0.0.1:8080`."""
-
-    def __init__(self, url: str, token: str) -> None:
-        self._url = url.rstrip("/")
-        self._token = token
-
-    def look(self) -> TopView:
-        """What the caller may read of it. Raises Unavailable."""
-        nodes, pods = self._get("nodes", _Nodes), self._get("pods", _Pods)
-        problems = tuple(note for note in nodes.notes if note.startswith("What is shown may be old"))
-        return TopView(
-            totals=nodes.totals,
-            nodes=nodes.nodes,
-            waiting=pods.pods,
-            waiting_total=pods.total,
-            refusals=self._get("refusals", _Refusals).refusals,
-            notes=problems,
-        )
-
-    def _get(self, name: str, of: type[_Answer]) -> _Answer:
-        url = f"{self._url}/api/v1/{name}"
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        try:
-            request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme was looked at
-            with _OPENER.open(request, timeout=_SECONDS) as answer:
-                return msgspec.json.decode(answer.read(), type=of)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise Unavailable(f"{url}: {_sentence(error)}") from error
-        except (OSError, ValueError) as error:
-            raise Unavailable(f"{url} does not answer: {getattr(error, 'reason', error)}") from error
-
-
-def is_server_url(text: str) -> bool:
-    """Whether a text is the address of an HTTP server."""
-    parts = urlsplit(text)
-    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+def look_at_service(service: Service) -> TopView:
+    """What the caller may read of a running gpusched. Raises Forbidden or Unavailable."""
+    nodes, pods = service.get("nodes", _Nodes), service.get("pods", _Pods)
+    return TopView(
+        totals=nodes.totals,
+        nodes=nodes.nodes,
+        waiting=pods.pods,
+        waiting_total=pods.total,
+        refusals=service.get("refusals", _Refusals).refusals,
+        seen=pods.seen,
+        notes=tuple(note for note in nodes.notes if note.startswith("What is shown may be old")),
+    )
 
 
 def look_at_world(world: World, standing: Sequence[Manifest], nodes: Iterable[NodeState]) -> TopView:
@@ -118,7 +79,7 @@ def look_at_world(world: World, standing: Sequence[Manifest], nodes: Iterable[No
     known = {pod: _why(pods, pod, world) for pod in map(_name_of, explained)}
     return TopView(
         totals=tuple(totals(found.values())),
-        nodes=tuple(node_view(state, EVERYTHING) for state in states if is_shown(state)),
+        nodes=tuple(node_view(state, EVERYTHING, world.cluster) for state in states if is_shown(state)),
         waiting=tuple(pod_view(record, lambda pod: known.get(_name_of(pod))) for record in records),
         waiting_total=len(records),
     )
@@ -130,11 +91,4 @@ def _name_of(pod: Pod) -> tuple[str, str]:
 
 def _why(pods: Mapping[tuple[str, str], Manifest], name: tuple[str, str], world: World) -> WhyView | None:
     manifest = pods.get(name)
-    return None if manifest is None else why_view(dict(manifest.tree), world)
-
-
-def _sentence(error: urllib.error.HTTPError) -> str:
-    try:
-        return str(json.loads(error.read())["error"])
-    except (ValueError, KeyError, TypeError):
-        return f"HTTP {error.code}"
+    return None if manifest is None else why_view(why_standing(manifest, world))

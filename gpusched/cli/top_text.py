@@ -1,6 +1,6 @@
 """`gpusched top` as text: families, nodes with their slots drawn, waiting pods, refusals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -9,6 +9,7 @@ from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
 from gpusched.cli.top_source import TopView
+from gpusched.serve.view.access import NO_NAMESPACE, Extent
 from gpusched.serve.view.nodes import NodeView, PoolView
 from gpusched.serve.view.pods import PodView
 
@@ -20,6 +21,8 @@ _MOST_SLOTS: Final = 48
 _MOST_PODS: Final = 8
 _MOST_REFUSALS: Final = 5
 _NODE_HEADERS: Final = ("NODE", "PRODUCT", "SLOTS", "HELD", "HELD BY")
+#: What is added to a count that is not of all namespaces.
+_OF_THOSE: Final[Mapping[Extent, str]] = {"all": "", "some": " in the namespaces you may see", "none": ""}
 _STATES: Final = {"quota": "waits for quota"}
 
 
@@ -34,10 +37,10 @@ def top_text(view: TopView, style: Style, now: datetime, *, width: int, height: 
 def _summary(view: TopView, style: Style) -> str:
     slots, used = (sum(getattr(total, name) for total in view.totals) for name in ("slots", "used"))
     free = sum(total.free for total in view.totals)
-    head = (
-        f"{counted(len(view.nodes), 'node')}, {used} of {slots} slots held, {free} free, {view.waiting_total} waiting"
-    )
-    notes = "".join(f"{style.paint(note, Colour.WARNING)}\n" for note in view.notes)
+    waiting = "" if view.seen == "none" else f", {view.waiting_total} waiting{_OF_THOSE[view.seen]}"
+    head = f"{counted(len(view.nodes), 'node')}, {used} of {slots} slots held, {free} free{waiting}"
+    told = (*view.notes, *([NO_NAMESPACE] if view.seen == "none" else []))
+    notes = "".join(f"{style.paint(note, Colour.WARNING)}\n" for note in told)
     return f"{style.paint(head, Colour.STRONG)}\n{notes}\n"
 
 
@@ -75,10 +78,11 @@ def _nodes(nodes: Sequence[NodeView], style: Style, width: int, room: int) -> st
 
 def _row(node: NodeView, pool: PoolView) -> list[str | Cell]:
     closed = node.state != "ready" or pool.blocked is not None
-    name = node.name if node.state == "ready" else f"{node.name} ({node.state})"
+    marks = [node.state] * (node.state != "ready") + [f"taint {taint}" for taint in node.taints]
+    name = f"{node.name} ({', '.join(marks)})" if marks else node.name
     full = pool.used >= pool.slots > 0
     return [
-        Cell(name, Colour.FAINT if closed else None),
+        Cell(name, Colour.FAINT if closed else Colour.WARNING if marks else None),
         _product(pool),
         _drawn(pool, closed=closed),
         Cell(f"{pool.used}/{pool.slots}", Colour.WARNING if full else None),
@@ -135,13 +139,17 @@ def _refusals(view: TopView, style: Style, now: datetime, width: int) -> str:
     rows: list[list[str | Cell]] = [
         [
             f"{refusal.namespace}/{refusal.name or refusal.kind}",
-            f"×{refusal.count}",
+            str(refusal.count),
             _seconds(now.timestamp() - refusal.last),
             f"{refusal.code}: {refusal.message}",
         ]
         for refusal in view.refusals[:_MOST_REFUSALS]
     ]
-    return "\n" + render(("REFUSED", "TIMES", "AGO", "WHY"), rows, width=width, sentences=True, style=style)
+    text = render(("REFUSED", "ATTEMPTS", "AGO", "WHY"), rows, width=width, sentences=True, style=style)
+    attempts = sum(refusal.count for refusal in view.refusals)
+    workloads = len({(refusal.namespace, refusal.kind, refusal.name) for refusal in view.refusals})
+    head = f"{counted(attempts, 'attempt')} of {counted(workloads, 'workload')} refused in the last hour"
+    return f"\n{head}{_OF_THOSE[view.seen]}\n{text}"
 
 
 def _age(created: str, now: datetime) -> str:

@@ -7,8 +7,8 @@ from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.simulate.uses import MEMORY, GatedPod, NamespaceUse, QuotaLine
 
-#: Part of a limit from which it is marked as nearly used up.
-_NEARLY = 0.9
+#: Part of a limit that is marked as little when no more than it is left.
+_NEARLY = 0.1
 
 
 def uses_table(uses: Sequence[NamespaceUse], style: Style) -> str:
@@ -30,14 +30,22 @@ def uses_table(uses: Sequence[NamespaceUse], style: Style) -> str:
 
 
 def quota_table(lines: Sequence[QuotaLine], waiting: Sequence[GatedPod], style: Style) -> str:
-    """Use against every limit, and the pods in line."""
+    """Use against every limit, and the pods in line; empty where there is nothing to tell."""
     if not lines:
-        return "no namespace has a quota, and no pod holds a GPU\n"
+        return ""
     rows: list[list[str | Cell]] = [
-        [line.namespace, line.what, _amount(line, line.used), _amount(line, line.limit), _left(line), _mode(line)]
+        [
+            line.namespace,
+            line.what,
+            _amount(line, line.used),
+            _amount(line, line.pending),
+            _amount(line, line.limit),
+            _left(line),
+            _mode(line),
+        ]
         for line in lines
     ]
-    text = render(("NAMESPACE", "WHAT", "USED", "QUOTA", "LEFT", "MODE"), rows, style=style)
+    text = render(("NAMESPACE", "WHAT", "USED", "PENDING", "QUOTA", "LEFT", "MODE"), rows, style=style)
     if not waiting:
         return text
     gated = [
@@ -58,11 +66,12 @@ def _amount(line: QuotaLine, amount: int | None) -> str:
 
 
 def _left(line: QuotaLine) -> Cell:
-    if line.limit is None:
+    if line.limit is None or line.left is None:
         return Cell("-")
-    left = line.limit - line.used
-    colour = Colour.BAD if left < 0 else Colour.WARNING if line.used >= line.limit * _NEARLY else None
-    return Cell(f"over by {_amount(line, -left)}" if left < 0 else _amount(line, left), colour)
+    if line.used > line.limit:
+        return Cell(f"over by {_amount(line, line.used - line.limit)}", Colour.BAD)
+    nearly = line.left <= line.limit * _NEARLY
+    return Cell(_amount(line, max(line.left, 0)), Colour.WARNING if nearly else None)
 
 
 def _mode(line: QuotaLine) -> str:

@@ -1,5 +1,7 @@
 """`gpusched why`: why a pod waits, is refused, or is where it is."""
 
+import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib import import_module
@@ -9,15 +11,27 @@ import click
 import msgspec
 
 from gpusched.cli import watch as watching
-from gpusched.cli.access import Access, Forbidden, Wanted, access_options
-from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces, world_of
-from gpusched.cli.selection import label_selector, matching_pods, targets, within
-from gpusched.cli.session import Session, cluster_option, config_option, error_views, files_option, list_options
+from gpusched.cli.access import Absent, Access, Forbidden, Unavailable, Unconfigured, Wanted, access_options
+from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces
+from gpusched.cli.selection import chosen_objects, label_selector, matching_pods, targets, within
+from gpusched.cli.session import (
+    TOKEN_VARIABLE,
+    Session,
+    cluster_option,
+    config_option,
+    error_views,
+    files_option,
+    list_options,
+)
+from gpusched.cli.why_groups import groups_text
 from gpusched.cli.why_text import why_text
-from gpusched.core.selector import Requirement
-from gpusched.simulate.refused_pods import refusal_of
+from gpusched.core.selector import Requirement, all_match
+from gpusched.simulate.manifest import Manifest
+from gpusched.simulate.outcome import Outcome
 from gpusched.simulate.result import ErrorView, PodView
 from gpusched.simulate.run import Simulation
+from gpusched.simulate.shortfall import Shortfalls, why_refused
+from gpusched.simulate.waits import Waits
 from gpusched.simulate.why import (
     Target,
     Why,
@@ -29,10 +43,11 @@ from gpusched.simulate.why import (
     why_planned,
     why_standing,
     why_workload,
-    with_note,
 )
 from gpusched.simulate.world import World
 
+#: Options on the command line; a variable for all commands stands in nobody's way.
+_TYPED: Final = click.core.ParameterSource.COMMANDLINE
 #: How alike a misspelt name must be, of 1.
 _ALIKE: Final = 0.8
 
@@ -73,88 +88,144 @@ def why(  # noqa: PLR0913 - one parameter an option
     """Say why a pod is refused, gated, pending, or where it is, and the smallest change that would fit.
 
     NAME is a pod, namespace/name, or TYPE/name of a workload, in the manifests (-f), the cluster or its dump. Without
-    one: every pod of the manifests, pods with the labels of -l, or all GPU pods that wait. Exit code 0: it is on a
-    node; 1: it is on none, or has finished; 2: it is not there, or some input could not be used.
+    one: every pod of the manifests, pods with the labels of -l, or all GPU pods that wait, and workloads that lack pods
+    which were refused. Pods of one workload of which the same is said are one group; at most 20 groups are printed,
+    -o wide prints all. Exit code 0: it is on a node; 1: it is on none, lacks pods, or has finished; 2: it is not there,
+    or some input could not be used.
     """
+    if server and (files or cluster) and click.get_current_context().get_parameter_source("server") is _TYPED:
+        raise click.UsageError(
+            "--server answers about pods of its cluster: leave --server out to have manifests (-f) judged by the cluster"
+            " of the kubeconfig or a dump (--cluster), or create the pod and name it"
+        )
     session = Session(form, no_color=no_color)
     selector = label_selector(access.selector)
 
     def once() -> int:
         try:
             inputs = session.read(files, cluster, config, access=access, wanted=_wanted(name))
-        except Forbidden as refused:
-            if name is None or files:
+        except Unavailable as refused:
+            if files or not _left_to_service(refused, server):
                 raise
-            # Imported by now: a live cluster was asked.
-            answer: Why = import_module("gpusched.cli.service_why").ask_service(
-                access, server, parse_target(name), refused
-            )
-            _show(session, [answer], Inputs(), single=True)
-            return session.code(Inputs(), problems=answer.view.placement is None)
+            return _ask_service(session, access, server, name, refused)
         apply_once(inputs)
         note_unknown_namespaces(inputs)
-        world = world_of(inputs)
+        world = session.world(inputs)
         simulation = Simulation(world)
         with session.progress("simulating", "pods") as progress:
             simulation.run(inputs.manifests, progress.update)
         if name is not None:
             answers = _named(name, access, inputs, simulation)
-        elif files:
-            answers = [why_planned(outcome, simulation) for outcome in simulation.outcomes]
         else:
-            answers = _chosen(access, selector, inputs, world)
+            chosen = simulation.outcomes if files else _chosen(access, selector, inputs, world)
+            lacking = [] if files else _refused(access, selector, inputs, world)
+            answers = lacking + _explained(session, chosen, simulation)
         inputs.errors.extend(simulation.faults)
         inputs.notes.extend(simulation.remarks)
         if name is not None and not answers:
             session.tell(inputs)
-            raise click.UsageError(_nowhere(name, access, inputs))
+            raise Absent(_nowhere(name, access, inputs))
         one = name is not None or (bool(files) and len(answers) == 1)
-        _show(session, answers, inputs, single=one, where=within(access, inputs))
+        nothing = "no pod has these labels\n" if selector else _nothing(inputs, within(access, inputs))
+        _show(session, answers, inputs, single=one, nothing=nothing)
         session.tell(inputs)
-        return session.code(inputs, problems=any(answer.view.placement is None for answer in answers))
+        return session.code(inputs, problems=any(_lacks_node(answer) for answer in answers))
 
     watching.run(session, once, watch=watch, interval=interval)
 
 
+def _ask_service(session: Session, access: Access, server: str | None, name: str | None, refused: Unavailable) -> int:
+    """The same from gpusched itself; the exit code."""
+    meant = parse_target(name) if name is not None else ()
+    # Imported by now: a live cluster was asked.
+    told = import_module("gpusched.cli.service_why").ask_service(access, server, meant, refused)
+    answers: list[Why] = told.answers
+    inputs = Inputs(notes=told.notes)
+    where = None if access.all_namespaces else access.namespace
+    _show(session, answers, inputs, single=name is not None, nothing=_nothing(inputs, where))
+    session.tell(inputs)
+    return session.code(inputs, problems=any(_lacks_node(answer) for answer in answers))
+
+
+def _lacks_node(answer: Why) -> bool:
+    """Whether a pod is on none: one that nobody wants lacks none, unless it would be refused."""
+    return answer.view.placement is None and not (answer.dormant and answer.view.admission.allowed)
+
+
+def _left_to_service(refused: Unavailable, server: str | None) -> bool:
+    """Whether gpusched itself can be asked in place of the API server, which needs a kubeconfig that is good."""
+    if isinstance(refused, Forbidden):
+        return True
+    return server is not None and (isinstance(refused, Unconfigured) or TOKEN_VARIABLE in os.environ)
+
+
 def _wanted(name: str | None) -> Wanted:
     """Workloads and what became of their pods, unless the question is about pods alone."""
-    workloads = name is not None and parse_target(name)[0].kind != "pod"
+    workloads = name is None or parse_target(name)[0].kind != "pod"
     return Wanted(workloads=workloads, failures=workloads)
 
 
 def _named(name: str, access: Access, inputs: Inputs, simulation: Simulation) -> list[Why]:
-    """One answer: about a pod that is not placed before others of its workload."""
+    """One answer: about what a workload lacks, or else about a pod that is not placed before others of it."""
     meant = targets(name, access, inputs)
+    world = simulation.world
     for target in meant:
         outcomes = find_planned(simulation, target)
         if outcomes:
             return [why_planned(outcomes[0], simulation)]
-        standing = [why_standing(item, simulation.world) for item in find_standing(inputs.standing, target)]
-        if standing:
-            return [_told(min(standing, key=_at_rest), target, inputs)]
+        # A pod goes before a workload of the same name where no kind is given.
+        answer = _of_pods(target, inputs, world) if target.kind in {"", "pod"} else None
+        if answer is not None:
+            return [answer]
+    shortfalls = Shortfalls(inputs.standing, inputs.failures, world)
     for target in meant:
-        for manifest in find_workloads(inputs.standing, target):
-            answer = why_workload(manifest, simulation)
+        if target.kind == "pod":
+            continue
+        for manifest in find_workloads([*inputs.manifests, *inputs.standing], target):
+            lack = shortfalls.of(manifest)
+            typed = Target(manifest.kind.lower(), manifest.namespace, manifest.name)
+            answer = why_refused(lack, world) if lack is not None else _of_pods(typed, inputs, world)
+            answer = answer or why_workload(manifest, simulation)
             if answer is not None:
-                return [_told(answer, target, inputs)]
+                return [answer]
+        # A dump may have pods without the workload that made them.
+        answer = _of_pods(target, inputs, world)
+        if answer is not None:
+            return [answer]
     return []
 
 
-def _told(answer: Why, target: Target, inputs: Inputs) -> Why:
-    """With what the controller of a workload was told, where the question was about the workload."""
-    for manifest in find_workloads(inputs.standing, target) if target.kind != "pod" else ():
-        refusal = refusal_of(manifest, inputs.standing, inputs.failures)
-        if refusal:
-            return with_note(answer, f"its controller could not create pods: {refusal}")
-    return answer
+def _of_pods(target: Target, inputs: Inputs, world: World) -> Why | None:
+    """The answer about pods of the cluster that the target means; None where there are none."""
+    shared = Waits(world)
+    answers = (why_standing(item, world, shared) for item in find_standing(inputs.standing, target))
+    return min(answers, key=_at_rest, default=None)
 
 
-def _chosen(access: Access, selector: tuple[Requirement, ...], inputs: Inputs, world: World) -> list[Why]:
+def _explained(session: Session, chosen: Sequence[Outcome | Manifest], simulation: Simulation) -> list[Why]:
+    """Every pod of the manifests, or every pod chosen of the cluster."""
+    answers, shared = [], Waits(simulation.world)
+    with session.progress("explaining", "pods") as progress:
+        for done, item in enumerate(chosen, start=1):
+            if isinstance(item, Manifest):
+                answers.append(why_standing(item, simulation.world, shared))
+            else:
+                answers.append(why_planned(item, simulation, shared))
+            progress.update(done, len(chosen))
+    return answers
+
+
+def _chosen(access: Access, selector: tuple[Requirement, ...], inputs: Inputs, world: World) -> list[Manifest]:
     """Pods with these labels; without labels the GPU pods that wait."""
     pods = matching_pods(inputs, selector, within(access, inputs))
-    if not selector:
-        pods = [item for item in pods if waits(item, world)]
-    return [why_standing(item, world) for item in pods]
+    return pods if selector else [item for item in pods if waits(item, world)]
+
+
+def _refused(access: Access, selector: tuple[Requirement, ...], inputs: Inputs, world: World) -> list[Why]:
+    """Workloads that lack pods which were refused; with labels those whose pods would have them."""
+    shortfalls = Shortfalls(inputs.standing, inputs.failures, world)
+    found = shortfalls.all(chosen_objects(inputs, (), within(access, inputs)))
+    return [why_refused(lack, world) for lack in found if all_match(selector, lack.labels)]
 
 
 def _at_rest(answer: Why) -> tuple[bool, bool]:
@@ -181,24 +252,32 @@ def _nowhere(name: str, access: Access, inputs: Inputs) -> str:
             last[short] for short in get_close_matches(name.rpartition("/")[2], last, 1, _ALIKE)
         ]
         hint = f"; did you mean {near[0]}?" if near else ""
-    return f"no pod or workload {name}{where} in {place}{hint}"
+    readable = " that could be read" if inputs.errors else ""
+    return f"no pod or workload {name}{where} in {place}{readable}{hint}"
 
 
-def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool, where: str | None = None) -> None:
+def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool, nothing: str = "") -> None:
     now = datetime.now(UTC)
-    names = [f"pod/{answer.view.name}" for answer in answers]
+    names = [_typed_name(answer) for answer in answers]
     if single:
         session.show(answers[0].view, lambda: why_text(answers[0], session.style, now), names)
         return
     several = Several(pods=tuple(answer.view for answer in answers), errors=error_views(inputs.errors))
-    texts = [why_text(answer, session.style, now) for answer in answers] or [_nothing(inputs, where)]
-    session.show(several, lambda: "\n".join(texts), names)
+
+    def text() -> str:
+        return groups_text(answers, session.style, now, everything=session.form == "wide") or nothing
+
+    session.show(several, text, names)
+
+
+def _typed_name(answer: Why) -> str:
+    """As kubectl takes it: a pod, or the workload that lacks one."""
+    kind, slash, name = (answer.view.owner or "").partition("/")
+    return f"{kind.lower()}{slash}{name}" if answer.lacks else f"pod/{answer.view.name}"
 
 
 def _nothing(inputs: Inputs, where: str | None) -> str:
-    """What is said where there is no pod to speak of; nothing where no input could be read, which the errors say."""
+    """What is said where there is no pod to speak of."""
     if inputs.manifests:
         return "no pods in the manifests\n"
-    if not inputs.standing:
-        return ""
     return f"no GPU pod waits in namespace {where} (-A looks in all)\n" if where else "no GPU pod waits\n"

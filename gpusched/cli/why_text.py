@@ -15,9 +15,24 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"))
 
 def why_text(answer: Why, style: Style, now: datetime | None = None) -> str:
     """A head line, the reasons, the nearest node, and what to change; with `now` how long a pod waits."""
-    lines = [_head(answer, style, now)]
     view = answer.view
-    if not view.admission.allowed:
+    name = printable(f"pod {view.namespace}/{view.name}")
+    owner = printable(f" of {view.owner}") if view.owner else ""
+    if answer.lacks:
+        kind, _, workload = (view.owner or "").partition("/")
+        name, owner = printable(f"{kind.lower()} {view.namespace}/{workload}"), ""
+    age = age_text(answer.created, now) if now is not None else ""
+    node = view.placement.node if view.placement is not None else ""
+    return "\n".join([head(name + owner, answer, node, age, style), *body(answer)]) + "\n"
+
+
+def body(answer: Why) -> list[str]:
+    """Everything but the head line."""
+    lines: list[str] = []
+    view = answer.view
+    if answer.lacks:
+        lines += paragraph("  ", answer.lacks)
+    elif not view.admission.allowed:
         lines += paragraph(f"  {view.admission.code}  ", view.admission.message or "")
     if answer.explanation is not None:
         lines.extend(_reasons(answer))
@@ -28,29 +43,31 @@ def why_text(answer: Why, style: Style, now: datetime | None = None) -> str:
         lines.append(f"Added    {', '.join(patched)}")
     for warning in view.admission.warnings:
         lines += paragraph("Warning  ", f"{warning.code}: {warning.message}")
-    for note in view.notes:
-        lines += paragraph("Note     ", note)
-    return "\n".join(lines) + "\n"
+    for note in view.notes if not answer.lacks else view.notes[1:]:
+        # A manifest's pod behind the gate for ever says so in its line too.
+        lines += paragraph("Note     ", note) if note != answer.line else []
+    return lines
 
 
-def _head(answer: Why, style: Style, now: datetime | None) -> str:
+def head(subject: str, answer: Why, nodes: str, age: str, style: Style) -> str:
+    """The first line: who, in which state, for how long unless on a node, and what is asked for."""
     view = answer.view
-    name = printable(f"pod {view.namespace}/{view.name}")
-    owner = printable(f" of {view.owner}") if view.owner else ""
     demand = f"  {answer.demand}" if answer.demand else ""
-    if not view.admission.allowed:
+    if answer.lacks or not view.admission.allowed:
         state = style.paint("REFUSED", Colour.BAD)
     elif answer.finished:
         state = style.paint("FINISHED", Colour.WARNING) + f" ({answer.finished})"
+    elif answer.dormant:
+        state = style.paint("NO PODS", Colour.WARNING)
     elif view.placement is not None:
-        state = style.paint("ON NODE", Colour.GOOD) + f" {view.placement.node}"
+        state = style.paint("ON NODE", Colour.GOOD) + f" {nodes}"
     elif view.gated is not None:
         state = style.paint("GATED", Colour.WARNING) + f" {view.gated}"
     else:
         state = style.paint("PENDING", Colour.WARNING)
-    if view.placement is None and now is not None:
-        state += age_text(answer.created, now)
-    return f"{name}{owner}  {state}{demand}"
+    if view.placement is None:
+        state += age
+    return f"{subject}  {state}{demand}"
 
 
 def age_text(created: str, now: datetime) -> str:

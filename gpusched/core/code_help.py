@@ -177,13 +177,13 @@ REASON_HELP: Final[Mapping[Reason, Help]] = {
         "gpusched quota -n team-a",
     ),
     Reason.NO_RESOURCE: Help(
-        "The node does not offer the GPU resource.",
+        "The node has none of the GPU resource at all, in use or not.",
         "Ask for a resource that is offered, or look after the device plugin of the node.",
         "gpusched nodes -o wide",
     ),
     Reason.NATIVE_RESOURCES: Help(
-        "kube-scheduler finds too little CPU, memory, pods or GPUs free on the node.",
-        "Ask for less, or wait for a pod to end.",
+        "kube-scheduler finds too little CPU, memory, pods or GPUs free on the node, or a host port taken there.",
+        "Ask for less or another port, or wait for a pod to end.",
         "kubectl describe node gpu-07",
     ),
     Reason.NATIVE_TAINT: Help(
@@ -210,6 +210,12 @@ REASON_HELP: Final[Mapping[Reason, Help]] = {
         "The pod's topologySpreadConstraints would be broken there.",
         "Use whenUnsatisfiable: ScheduleAnyway, or a larger maxSkew.",
         "topologySpreadConstraints: [{whenUnsatisfiable: ScheduleAnyway, ...}]",
+    ),
+    Reason.NATIVE_OTHER: Help(
+        "The node would do, but the pod waits for something that gpusched does not judge: kube-scheduler says that a"
+        " volume or claim is missing, or the pod names a scheduler that gpusched does not serve.",
+        "Do what the message says; it is made of the pod's condition PodScheduled.",
+        "kubectl describe pod my-pod",
     ),
 }
 

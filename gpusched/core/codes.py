@@ -55,6 +55,7 @@ class Reason(StrEnum):
     NATIVE_UNSCHEDULABLE = "native-unschedulable"
     NATIVE_POD_AFFINITY = "native-pod-affinity"
     NATIVE_SPREAD = "native-spread"
+    NATIVE_OTHER = "native-other"
 
     # Enum's own goes through Python code, once for every node that an answer names.
     __hash__ = str.__hash__
@@ -82,11 +83,15 @@ REASON_TEXT: Final[dict[Reason, str]] = {
     Reason.NATIVE_UNSCHEDULABLE: "node is unschedulable",
     Reason.NATIVE_POD_AFFINITY: "pod affinity or anti-affinity rules do not match",
     Reason.NATIVE_SPREAD: "topology spread constraints do not match",
+    Reason.NATIVE_OTHER: "the scheduler asks for something besides",
 }
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """A refusal or a warning: a stable code and one sentence that says what to change."""
+    """A refusal or a warning: a stable code and one sentence that says what to change.
 
-    code: Code
+    A warning may speak of what makes no node take pods.
+    """
+
+    code: Code | Reason
     message: str

@@ -54,8 +54,9 @@ class Field:
         """The member of a mapping; absent when this is absent, lacks the key, or (a fault) is no mapping."""
         value = self.value
         # What JSON gives; asking whether something is a Mapping costs ten times as much.
-        found = value.get(key) if type(value) is dict else self._mapping().get(key)
-        return Field(found, key, self.faults, self)
+        if type(value) is dict:
+            return Field(value.get(key), key, self.faults, self)
+        return Field(None if value is None else self._mapping().get(key), key, self.faults, self)
 
     def items(self) -> list["Field"]:
         """The elements of a list; none when absent or (a fault) not a list."""
@@ -119,6 +120,8 @@ class Field:
 
     def strings(self) -> dict[str, str]:
         """A mapping of strings; null values are empty strings, values of other types are faults and left out."""
+        if self.value is None:
+            return {}
         if _all_strings(self.value):
             return dict(self.value)
         found: dict[str, str] = {}
@@ -130,6 +133,8 @@ class Field:
 
     def quantities(self) -> dict[str, str]:
         """A mapping of resource names to quantities as text, numbers as JSON writes them, null as "0"."""
+        if self.value is None:
+            return {}
         if _all_strings(self.value):
             return dict(self.value)
         found: dict[str, str] = {}

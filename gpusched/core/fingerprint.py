@@ -1,6 +1,7 @@
 """A short fingerprint of constraints: equal when they let the same GPUs through, whatever order or words they had."""
 
 import json
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -9,6 +10,7 @@ from gpusched.core.constraints import Constraints, MemoryBound
 _LENGTH: Final = 12
 
 
+@lru_cache(maxsize=1024)
 def fingerprint(constraints: Constraints) -> str:
     """Twelve hexadecimal digits. The order of families (a preference) and how a bound was written do not count."""
     families, sharing = constraints.families, constraints.sharing

@@ -122,6 +122,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     deleting: bool = False
     #: metadata.creationTimestamp as written (RFC 3339 UTC sorts as text).
     created: str = ""
+    #: Names of the PersistentVolumeClaims and ResourceClaims that it uses, sorted.
+    claims: tuple[str, ...] = ()
 
     @property
     def terminal(self) -> bool:

@@ -63,6 +63,11 @@ def format_mib(amount: int) -> str:
     return f"{amount // 1024}Gi" if amount and amount % 1024 == 0 else f"{amount}Mi"
 
 
+def round_mib(amount: int) -> str:
+    """MiB for people: in Gi with one decimal, rounded down, from 1 Gi on."""
+    return f"{amount * 10 // 1024 / 10:g}Gi" if amount >= 1024 else f"{amount}Mi"
+
+
 def _scale(suffix: str) -> tuple[int, int] | None:
     if suffix in _DECIMAL:
         return 10, _DECIMAL[suffix]
@@ -100,6 +105,7 @@ def _amount(whole_digits: str, fraction: str, base: int, exponent: int) -> Decim
     return min(context.quantize(amount, _NANO), _LIMIT).normalize(context)
 
 
+@lru_cache(maxsize=8192)
 def _scaled(text: str, unit: Decimal) -> int | None:
     amount = parse(text)
     if amount is None:

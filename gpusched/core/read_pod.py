@@ -46,10 +46,11 @@ def read_pod(tree: object, faults: list[Fault], *, namespace: str = "default") -
         uid=metadata.get("uid").text(),
         labels=labels,
         annotations=metadata.get("annotations").strings(),
-        owner=_controller(metadata.get("ownerReferences")),
+        owner=read_controller(metadata.get("ownerReferences")),
         phase=root.get("status").get("phase").text() or "Pending",
         deleting=metadata.get("deletionTimestamp").present,
         created=metadata.get("creationTimestamp").text(),
+        claims=_claims(root.get("spec")),
     )
 
 
@@ -97,7 +98,8 @@ def read_pod_spec(field: Field, labels: Mapping[str, str]) -> PodSpec:
     )
 
 
-def _controller(field: Field) -> Owner | None:
+def read_controller(field: Field) -> Owner | None:
+    """The reference of `metadata.ownerReferences` that controls the object."""
     for reference in field.items():
         if reference.get("controller").boolean():
             return Owner(reference.get("kind").text(), reference.get("name").text(), reference.get("uid").text())
@@ -188,6 +190,12 @@ def _unmodelled(field: Field) -> tuple[str, ...]:
     if any(_places(volume) for volume in field.get("volumes").items()):
         found.add("volumes")
     return tuple(sorted(found))
+
+
+def _claims(field: Field) -> tuple[str, ...]:
+    volumes = (item.get("persistentVolumeClaim").get("claimName").text() for item in field.get("volumes").items())
+    devices = (item.get("resourceClaimName").text() for item in field.get("resourceClaims").items())
+    return tuple(sorted({*volumes, *devices} - {""}))
 
 
 def _places(volume: Field) -> bool:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from typing import Final
 
 NVIDIA: Final = "nvidia"
@@ -39,6 +40,8 @@ _DOMAINS: Final = {
     "gpu.intel.com": INTEL,
 }
 _GENERIC: Final = frozenset({"gpu", "gpus"})
+#: Of a qualified name (apimachinery validation.IsQualifiedName); what is longer is refused, whatever was meant.
+_LONGEST_NAME: Final = 253 + 1 + 63
 #: Items close to `gpu` that other products register: never a slip of the pen.
 _OTHER_PRODUCTS: Final = frozenset({"vgpu", "pgpu", "igpu", "dgpu", "gpumem", "gpucores", "cpu", "npu", "ppu"})
 
@@ -85,7 +88,7 @@ class GpuResources:
         `present` are the extended resources that nodes of the cluster offer; they are preferred. A MIG profile that no
         node offers is a near miss of the nearest one offered.
         """
-        if resource in present:
+        if resource in present or len(resource) > _LONGEST_NAME:
             return None
         if self.vendor(resource) is not None:
             return self._offered_profile(resource, present) if mig_profile(resource) else None
@@ -126,11 +129,14 @@ class GpuResources:
 
 
 def _partition_vendor(resource: str) -> str | None:
+    if len(resource) > _LONGEST_NAME:
+        return None
     if resource.startswith("nvidia.com/mig-"):
         return NVIDIA if _MIG.fullmatch(resource) else None
     return AMD if resource.startswith("amd.com/") and _AMD_PARTITION.fullmatch(resource) else None
 
 
+@lru_cache(maxsize=1024)
 def _split(resource: str) -> tuple[str, str]:
     """Domain and item of a name as it may have been meant: `nvidia.com.gpu` and `nvidia-gpu` have a domain too."""
     text = resource.strip().lower().replace(".com.", ".com/")

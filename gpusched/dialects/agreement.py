@@ -9,13 +9,15 @@ from fractions import Fraction
 from typing import Final
 
 from gpusched.core.names import FACTS_ANNOTATION
-from gpusched.core.pool import Sharing
+from gpusched.core.pool import Pool, Sharing
 from gpusched.dialects import admin
 from gpusched.dialects.merge import Choice, choose, ordered
 from gpusched.dialects.partial import Partial, Rank
 from gpusched.dialects.surface import Offer, Surface
 
 NAME: Final = "agreement"
+
+_UNTIL: Final = "unknown until they agree"
 
 #: What the sharing of a device decides.
 _DIVISION: Final = frozenset({"sharing", "replicas"})
@@ -106,4 +108,10 @@ def _consequence(hidden: frozenset[str], partials: Sequence[Partial]) -> str:
     if not lost:
         return f"{FACTS_ANNOTATION} holds"
     listed = " and ".join((", ".join(lost[:-1]), lost[-1])) if len(lost) > 1 else lost[0]
-    return f"{listed} {'are' if len(lost) > 1 else 'is'} unknown until they agree"
+    return f"{listed} {'are' if len(lost) > 1 else 'is'} {_UNTIL}"
+
+
+def memory_disagreement(pool: Pool) -> str | None:
+    """What labels and slots say of a pool whose memory is unknown since the two disagree; None for other pools."""
+    said = (note.rpartition(": ") for note in pool.notes if note.endswith(_UNTIL))
+    return next((told for told, _, lost in said if _NAMES["gpu_memory_mib"] in lost), None)

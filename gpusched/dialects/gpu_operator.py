@@ -35,21 +35,21 @@ def read(surface: Surface) -> Reading:
     notes = ("MIG manager failed to apply the MIG configuration",) if labels.get(MIG_STATE) == "failed" else ()
     if why is None:
         return Reading(notes=notes, promises=promises)
+    blocked = Reason.NO_RESOURCE if _for_machines(labels) else Reason.RECONFIGURING
     partials = tuple(
-        Partial(NAME, Rank.VENDOR, offer.resource, blocked=Reason.RECONFIGURING, notes=(why,))
-        for offer in surface.of("nvidia")
+        Partial(NAME, Rank.VENDOR, offer.resource, blocked=blocked, notes=(why,)) for offer in surface.of("nvidia")
     )
     return Reading(partials, promises=promises)
 
 
 def _change(labels: Mapping[str, str]) -> str | None:
+    if _for_machines(labels):
+        return f"GPUs are meant for {labels[WORKLOAD]}, not for containers"
     state = labels.get(MIG_STATE, "")
     if state in _CHANGING:
         return f"MIG is being reconfigured: state {state}"
     if labels.get(PLUGIN) == _PAUSED:
         return "MIG is being reconfigured: the device plugin is paused"
-    if _for_machines(labels):
-        return f"GPUs are meant for {labels[WORKLOAD]}, not for containers"
     return None
 
 

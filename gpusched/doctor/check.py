@@ -45,4 +45,4 @@ class Problem(msgspec.Struct, frozen=True):
     severity: Severity
     title: str
     matters: str
-    sights: tuple[Sight, ...]
+    sights: tuple[Sight, ...] = ()

@@ -187,6 +187,13 @@ CLUSTER_CHECKS: Final[tuple[Check, ...]] = (
         pods.unadmitted,
     ),
     Check(
+        "pods-refused",
+        _ERROR,
+        "workloads lack pods, which are refused",
+        "Their controllers try again and again; nothing but events and conditions tells of it.",
+        pods.refused_pods,
+    ),
+    Check(
         "stale-gate",
         _ERROR,
         "pods wait behind a gate that should be gone",
@@ -213,5 +220,12 @@ CLUSTER_CHECKS: Final[tuple[Check, ...]] = (
         "pods ask for GPU resources that no node offers",
         "They wait for ever, unless an autoscaler brings such a node.",
         pods.absent_resources,
+    ),
+    Check(
+        "resource-misspelt",
+        _WARNING,
+        "pods ask for what was meant to be a GPU",
+        "No node offers it, so they wait for ever.",
+        pods.misspelt_resources,
     ),
 )

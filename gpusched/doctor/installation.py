@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from gpusched.admission.messages import listed
 from gpusched.doctor.check import Sight
 from gpusched.doctor.scene import Installation, Probe, Scene
 from gpusched.doctor.webhook_drift import drift
 
 #: Since this version matchConditions of webhooks are always on (kubernetes/enhancements 3716), without which every pod
-#: would wait for gpusched.
-OLDEST = (1, 30)
+#: would wait for gpusched, and so are scheduling gates (3521) and ValidatingAdmissionPolicies (3488).
+OLDEST: Final = (1, 30)
+#: Versions that the tests run.
+TESTED: Final = ("1.34", "1.35", "1.37")
 #: How a replica begins the line of its readiness that tells of a clock that is wrong.
 CLOCK_LINE: Final = "clock: "
 _APPLY = "kubectl apply -k manifests/base"
@@ -93,7 +96,13 @@ def version(scene: Scene) -> Iterator[Sight]:
     found = scene.installation
     if found is not None and found.version is not None and found.version < OLDEST:
         major, minor = found.version
-        yield Sight("kube-apiserver", f"version {major}.{minor}; 1.30 is the oldest", "upgrade the control plane")
+        seen = f"version {major}.{minor}; gpusched needs {needed()}"
+        yield Sight("kube-apiserver", seen, "upgrade the control plane")
+
+
+def needed() -> str:
+    """Which versions of Kubernetes gpusched runs on, in words."""
+    return f"{OLDEST[0]}.{OLDEST[1]} or newer, and is tested on {listed(TESTED)}"
 
 
 def strangers(scene: Scene) -> Iterator[Sight]:

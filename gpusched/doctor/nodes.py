@@ -4,16 +4,13 @@ from collections.abc import Iterator
 
 from gpusched.core.codes import Reason
 from gpusched.core.names import FACTS_ANNOTATION, PREFIX
-from gpusched.core.node import Taint
-from gpusched.core.pod import Toleration
 from gpusched.core.pool import Pool
+from gpusched.dialects.agreement import memory_disagreement
 from gpusched.dialects.inventory import NONE_OFFERED
 from gpusched.doctor.check import Sight
 from gpusched.doctor.scene import Scene
-from gpusched.native.taints import tolerates
+from gpusched.simulate.node_notes import foreign_taints, taint_text
 from gpusched.state.node_state import NodeState
-
-_SYSTEM_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 
 
 def without_allocatable(scene: Scene) -> Iterator[Sight]:
@@ -52,19 +49,33 @@ def unhealthy_devices(scene: Scene) -> Iterator[Sight]:
 
 
 def facts_unknown(scene: Scene) -> Iterator[Sight]:
-    """Slots of which neither family nor memory is known."""
+    """Slots of which neither family nor memory is known: nobody tells, or labels and slots disagree."""
     for state in _states(scene):
+        name = state.node.name
         for pool in state.node.pools:
-            unknown = [
-                name for name, value in (("family", pool.family), ("memory", pool.visible_memory_mib)) if value is None
-            ]
-            if pool.slots and unknown and pool.blocked is None:
-                yield Sight(
-                    f"node/{state.node.name}",
-                    f"{pool.resource}: {' and '.join(unknown)} unknown",
-                    f"kubectl annotate node {state.node.name}"
-                    ' gpusched.io/facts="family=…, gpu-memory=…"  # or install GPU Feature Discovery',
-                )
+            facts = {"family": pool.family, "gpu-memory": pool.visible_memory_mib}
+            unknown = [fact for fact, value in facts.items() if value is None]
+            if not pool.slots or not unknown or pool.blocked is not None:
+                continue
+            seen = f"{pool.resource}: {' and '.join(unknown).replace('gpu-', '')} unknown"
+            written = f'gpusched.io/facts="{", ".join(f"{fact}=…" for fact in unknown)}"'
+            told = memory_disagreement(pool)
+            if told is None:
+                fix = f"kubectl annotate node {name} {written}  # or install GPU Feature Discovery"
+                yield Sight(f"node/{name}", seen, fix)
+            else:
+                seen = f"{seen}, since labels and slots disagree: {told}"
+                yield Sight(f"node/{name}", seen, _agreeing(name, told, written))
+
+
+def _agreeing(name: str, told: str, written: str) -> str:
+    """What makes labels and slots agree: another word of the administrator, else labels written anew."""
+    if FACTS_ANNOTATION in told:
+        return f'kubectl annotate node {name} --overwrite {FACTS_ANNOTATION}="replicas=…"  # slots per GPU'
+    return (
+        f"kubectl delete pod -A -l app=gpu-feature-discovery --field-selector spec.nodeName={name}"
+        f"  # it writes labels anew; for unlike cards: kubectl annotate node {name} {written}"
+    )
 
 
 def disagreements(scene: Scene) -> Iterator[Sight]:
@@ -127,30 +138,14 @@ def _blocked(scene: Scene, reason: Reason, fix: str) -> Iterator[Sight]:
 
 def untolerated_taints(scene: Scene) -> Iterator[Sight]:
     """Taints of GPU nodes for which nothing makes GPU pods tolerant."""
-    cluster = scene.world.cluster
     for state in _states(scene):
-        offered = [pool for pool in state.node.pools if pool.slots]
-        known = _known_tolerations(scene, offered)
-        for taint in state.node.object.taints if offered else ():
-            system = taint.key.startswith(_SYSTEM_TAINTS) or taint.effect == "PreferNoSchedule"
-            if (
-                not system
-                and not tolerates((*known, *cluster.config.tolerations), taint)
-                and not _visited(scene, state)
-            ):
-                yield Sight(
-                    f"node/{state.node.name}",
-                    f"taint {_taint(taint)} keeps every GPU pod away but those that name it",
-                    f"gpusched config: tolerations: [{{key: {taint.key}, operator: Exists, effect: {taint.effect}}}]"
-                    f"  # or kubectl taint node {state.node.name} {_taint(taint)}-",
-                )
-
-
-def _known_tolerations(scene: Scene, pools: list[Pool]) -> tuple[Toleration, ...]:
-    """Those that admission adds to a pod that asks for these pools."""
-    resources = scene.world.cluster.resources
-    names = {pool.resource for pool in pools} | {resources.main(pool.vendor) for pool in pools}
-    return tuple(Toleration(key=name, operator="Exists") for name in sorted(names))
+        for taint in () if _visited(scene, state) else foreign_taints(state, scene.world.cluster):
+            yield Sight(
+                f"node/{state.node.name}",
+                f"taint {taint_text(taint)} keeps every GPU pod away but those that name it",
+                f"gpusched config: tolerations: [{{key: {taint.key}, operator: Exists, effect: {taint.effect}}}]"
+                f"  # or kubectl taint node {state.node.name} {taint_text(taint)}-",
+            )
 
 
 def _visited(scene: Scene, state: NodeState) -> bool:
@@ -158,10 +153,6 @@ def _visited(scene: Scene, state: NodeState) -> bool:
     return any(
         holder.namespace not in scene.world.cluster.config.exempt_namespaces for holder in state.holders.values()
     )
-
-
-def _taint(taint: Taint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def over_claimed(scene: Scene) -> Iterator[Sight]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from gpusched.core.demand import mentions_gpu
 from gpusched.core.fingerprint import fingerprint
+from gpusched.core.misspelt import names_of, near_misses
 from gpusched.core.names import POLICY_HASH_ANNOTATION, QUOTA_GATE
 from gpusched.core.pod import Pod
 from gpusched.core.read_pod import read_pod
@@ -11,12 +12,15 @@ from gpusched.doctor.check import Sight
 from gpusched.doctor.scene import Scene, Tree
 from gpusched.native.affinity import node_affinity_reason
 from gpusched.placement.quota import liftable
+from gpusched.simulate.shortfall import Shortfalls
 from gpusched.simulate.unlower import unlowered
 from gpusched.state.events import key_of
 
 #: Seconds after which a gate that could have gone is late: the leader looks at every change.
 _LATE = 60.0
-_RECREATE = "kubectl delete pod -n {namespace} {name}  # its controller creates it anew"
+_RECREATE = "kubectl delete pod -n {namespace} {name}  # {after}"
+_ANEW = "its controller creates it anew"
+_LOST = "it has no controller: then it is gone and must be created again"
 
 
 def bound_elsewhere(scene: Scene) -> Iterator[Sight]:
@@ -111,6 +115,31 @@ def absent_resources(scene: Scene) -> Iterator[Sight]:
                 )
 
 
+def misspelt_resources(scene: Scene) -> Iterator[Sight]:
+    """Pods that wait for a resource that was meant to be a GPU."""
+    cluster = scene.world.cluster
+    for pod, _ in scene.pods:
+        if pod.terminal or pod.spec.node_name:
+            continue
+        for name, meant in near_misses(names_of(pod), cluster.resources, cluster.facts.resources).items():
+            yield Sight(
+                _name(pod),
+                f"asks for {name}, which no device plugin serves; did you mean {meant}?",
+                f"gpusched why -n {pod.namespace} {pod.name}",
+            )
+
+
+def refused_pods(scene: Scene) -> Iterator[Sight]:
+    """Workloads that lack pods since those were refused."""
+    for lack in Shortfalls(scene.standing, scene.failures, scene.world).all(scene.standing):
+        kind, namespace, name = lack.workload.kind.lower(), lack.workload.namespace, lack.workload.name
+        yield Sight(
+            f"{kind}/{namespace}/{name}",
+            f"{lack.counts}: {lack.reason}",
+            f"gpusched why -n {namespace} {kind}/{name}",
+        )
+
+
 def other_schedulers(scene: Scene) -> Iterator[Sight]:
     """GPU pods that name a scheduler which does not ask gpusched."""
     for pod, _ in _gpu_pods(scene):
@@ -152,4 +181,4 @@ def _name(pod: Pod) -> str:
 
 
 def _recreate(pod: Pod) -> str:
-    return _RECREATE.format(namespace=pod.namespace, name=pod.name)
+    return _RECREATE.format(namespace=pod.namespace, name=pod.name, after=_ANEW if pod.owner is not None else _LOST)

@@ -9,7 +9,7 @@ from gpusched.core.fields import Field
 from gpusched.core.names import DEFAULT_SCHEDULER, EXEMPT_LABEL
 from gpusched.core.pool import Pool
 from gpusched.doctor.gpu_software import mutating_pods, rewriting, schedulers_of
-from gpusched.doctor.installation import OLDEST
+from gpusched.doctor.installation import OLDEST, TESTED
 from gpusched.doctor.preflight import Fact, Site
 from gpusched.state.node_state import NodeState
 
@@ -57,6 +57,8 @@ def _kubernetes(site: Site) -> str:
         parts.append(f"kubelets {_listed(sorted(kubelets))}")
     version = version_of(around.version)
     if version is not None:
+        if version >= OLDEST and f"{version[0]}.{version[1]}" not in TESTED:
+            parts[0] += f" (tested are {listed(TESTED)})"
         parts.append(f"matchConditions of webhooks {'served' if version >= OLDEST else 'MISSING'}")
     if around.guards is not None:
         parts.append(f"ValidatingAdmissionPolicy {'served' if around.guards else 'MISSING'}")

@@ -8,6 +8,7 @@ import msgspec
 from gpusched.doctor.check import Problem, Severity, Sight
 from gpusched.doctor.examine import CHECKS, examine
 from gpusched.doctor.gpu_software import rewriting
+from gpusched.doctor.installation import needed
 from gpusched.doctor.preflight import Preflight, Site
 from gpusched.doctor.preflight_changes import changes
 from gpusched.doctor.preflight_facts import facts, version_of
@@ -39,6 +40,24 @@ REUSED: Final = frozenset(
         "pod-runtime-class",
     }
 )
+
+_NO_POLICIES: Final = Problem(
+    "admission-policies-absent",
+    Severity.ERROR,
+    "the API server has no ValidatingAdmissionPolicies",
+    "Anybody who may edit a Namespace or a pod could change GPU policy or a pod's claim.",
+)
+_REFUSED: Final = Problem(
+    "workloads-refused",
+    Severity.ERROR,
+    "present workloads would be refused or find no node",
+    "They run on; made again, after a drain or by a roll-out, they would not start.",
+)
+_NOT_EXAMINED: Final = Problem(
+    "not-examined", Severity.INFO, "some things could not be examined", "Your rights do not reach."
+)
+#: Those that doctor has no check for, before anything is seen.
+OWN: Final = (_NO_POLICIES, _REFUSED, _NOT_EXAMINED)
 
 
 def preflight(site: Site) -> Preflight:
@@ -79,12 +98,9 @@ def _by_doctor(site: Site) -> tuple[Problem, ...]:
 def _own(site: Site) -> Iterator[Problem]:
     around = site.around
     if around.guards is False:
-        yield Problem(
-            "admission-policies-absent",
-            Severity.ERROR,
-            "the API server has no ValidatingAdmissionPolicies",
-            "Anybody who may edit a Namespace or a pod could change GPU policy or a pod's claim.",
-            (Sight("kube-apiserver", "does not serve them", "upgrade the control plane to 1.34 or newer"),),
+        yield msgspec.structs.replace(
+            _NO_POLICIES,
+            sights=(Sight("kube-apiserver", "does not serve them", f"upgrade the control plane: gpusched needs {needed()}"),),
         )
     refused = tuple(
         Sight(
@@ -96,18 +112,7 @@ def _own(site: Site) -> Iterator[Problem]:
         if item.refused
     )
     if refused:
-        yield Problem(
-            "workloads-refused",
-            Severity.ERROR,
-            "present workloads would be refused or find no node",
-            "They run on; made again, after a drain or by a roll-out, they would not start.",
-            refused,
-        )
+        yield msgspec.structs.replace(_REFUSED, sights=refused)
     if around.unasked:
-        yield Problem(
-            "not-examined",
-            Severity.INFO,
-            "some things could not be examined",
-            "Your rights do not reach.",
-            tuple(Sight(probe.name, probe.problem, "kubectl auth can-i --list") for probe in around.unasked),
-        )
+        sights = tuple(Sight(probe.name, probe.problem, "kubectl auth can-i --list") for probe in around.unasked)
+        yield msgspec.structs.replace(_NOT_EXAMINED, sights=sights)

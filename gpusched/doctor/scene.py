@@ -50,8 +50,8 @@ class Installation(msgspec.Struct, frozen=True):
 
 
 class Scene(msgspec.Struct):
-    """`pods` are all pods of the cluster with their objects, finished ones too. `age` gives the seconds since a time
-    stamp of the API server, None where it cannot be read.
+    """`pods` are all pods of the cluster with their objects, finished ones too; `failures` events about pods that could
+    not be created. `age` gives the seconds since a time stamp of the API server, None where it cannot be read.
     """
 
     world: World
@@ -60,6 +60,7 @@ class Scene(msgspec.Struct):
     config_faults: Sequence[InputFault] = ()
     age: Callable[[str], float | None] = lambda _stamp: None
     installation: Installation | None = None
+    failures: Sequence[Manifest] = ()
 
     def namespaces(self) -> list[str]:
         """Names of the Namespaces in order, without those being deleted: nobody mends their policy any more."""

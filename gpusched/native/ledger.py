@@ -89,6 +89,13 @@ class NativeLedger:
         self._outlook = (self.version, outlook)
         return outlook
 
+    def labels_asked(self, pod: Pod) -> frozenset[str]:
+        """Keys of its labels that may decide what the pod meets: pods that differ in others alone meet the same."""
+        spec = pod.spec
+        terms = (*spec.pod_affinity, *spec.pod_anti_affinity)
+        selectors = (*(term.selector for term in terms), *(rule.selector for rule in spec.spread))
+        return self._index.keys_against | {part.key for selector in selectors for part in selector or ()}
+
 
 def pod_key(pod: Pod) -> str:
     """The uid; namespace/name for a pod that the API server has not seen yet."""

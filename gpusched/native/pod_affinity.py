@@ -64,6 +64,21 @@ def pod_affinity_reason(rules: PodAffinityRules, node: NodeObject) -> Reason | N
     return None
 
 
+def broken_terms(
+    pod: Pod, rules: PodAffinityRules, node: NodeObject
+) -> tuple[tuple[PodAffinityTerm, ...], tuple[PodAffinityTerm, ...], bool]:
+    """The pod's own affinity and anti-affinity terms that the node breaks, and whether terms of bound pods speak
+    against it too.
+    """
+    spec, labels = pod.spec, node.labels
+    unmet = {key for key, counts in rules.required if key not in labels or not (rules.first or counts.get(labels[key]))}
+    hit = [key in labels and bool(counts.get(labels[key])) for key, counts in rules.forbidden]
+    # The rules hold those of bound pods first, then the pod's own in their order.
+    others = len(hit) - len(spec.pod_anti_affinity)
+    own = tuple(term for term, broken in zip(spec.pod_anti_affinity, hit[others:], strict=True) if broken)
+    return tuple(term for term in spec.pod_affinity if term.topology_key in unmet), own, any(hit[:others])
+
+
 def _tally(terms: tuple[PodAffinityTerm, ...], namespace: str, index: PodIndex) -> Tally:
     namespace_labels = index.namespace_labels
 

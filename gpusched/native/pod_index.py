@@ -63,6 +63,8 @@ class PodIndex:
         self._tallies_by_label: dict[LabelPair | None, list[Tally]] = {}
         self._groups: dict[tuple[str, PodAffinityTerm], AntiAffinityGroup] = {}
         self._groups_by_label: dict[LabelPair | None, list[AntiAffinityGroup]] = {}
+        #: Label keys that the anti-affinity terms of bound pods ask for.
+        self.keys_against: frozenset[str] = frozenset()
 
     def add(self, key: str, pod: Pod, node: NodeObject) -> None:
         """Take in a bound pod under a key that is not yet in use."""
@@ -121,6 +123,7 @@ class PodIndex:
         group = self._groups.get((namespace, term))
         if group is None:
             group = self._groups[namespace, term] = AntiAffinityGroup(term, namespace, {})
+            self.keys_against |= {part.key for part in term.selector or ()}
             anchored = anchors(term.selector)
             for label in (None,) if anchored is None else anchored:
                 self._groups_by_label.setdefault(label, []).append(group)

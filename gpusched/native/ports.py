@@ -37,6 +37,19 @@ def ports_reason(wanted: tuple[HostPort, ...], taken: Mapping[tuple[str, int], l
     return None
 
 
+def ports_taken(wanted: tuple[HostPort, ...], taken: Mapping[tuple[str, int], list[str]]) -> tuple[HostPort, ...]:
+    """Those of the wanted ports that are taken."""
+    return tuple(port for port in wanted if _conflicts(port, taken))
+
+
+def keeps_from(pod: Pod, port: HostPort) -> bool:
+    """Whether the pod, on a node, keeps this port from others."""
+    book: PortBook = {}
+    for protocol, ip, number in host_ports(pod):
+        book.setdefault((protocol, number), []).append(ip)
+    return _conflicts(port, book)
+
+
 def _conflicts(wanted: HostPort, taken: Mapping[tuple[str, int], list[str]]) -> bool:
     protocol, ip, port = wanted
     holders = taken.get((protocol, port))

@@ -1,14 +1,17 @@
 """Which pods a pod affinity term speaks of, and the label pairs by which such pods can be looked up."""
 
 from collections.abc import Mapping
+from typing import Final
 
-from gpusched.core.pod import Pod, PodAffinityTerm
+from gpusched.core.pod import Pod, PodAffinityTerm, PodSpec, SpreadConstraint
 from gpusched.core.selector import Operator, Requirement, all_match
 
 #: A label as (key, value).
 LabelPair = tuple[str, str]
 Selector = tuple[Requirement, ...] | None
 
+#: Of this topology every node is a domain by itself.
+_HOSTNAME: Final = "kubernetes.io/hostname"
 #: Every namespace has it: the API server sets it (KEP-2161).
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
@@ -16,6 +19,18 @@ NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 def selects(selector: Selector, labels: Mapping[str, str]) -> bool:
     """Whether a label selector matches: absent matches nothing, empty everything (metav1.LabelSelectorAsSelector)."""
     return selector is not None and all_match(selector, labels)
+
+
+def looks_around(spec: PodSpec) -> tuple[PodAffinityTerm | SpreadConstraint, ...]:
+    """The rules of a pod for which pods on other nodes count. Spread compares all domains, and affinity asks whether
+    there is any such pod; anti-affinity within a node does not look beyond it.
+    """
+    return (*spec.pod_affinity, *spec.spread, *wide(spec.pod_anti_affinity))
+
+
+def wide(terms: tuple[PodAffinityTerm, ...]) -> tuple[PodAffinityTerm, ...]:
+    """The terms of which one domain may be several nodes."""
+    return tuple(term for term in terms if term.topology_key != _HOSTNAME)
 
 
 def term_matches(

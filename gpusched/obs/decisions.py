@@ -36,9 +36,9 @@ class DecisionLog:
 
     def record(self, decision: Decision, seconds: float) -> None:
         """Record one decision that took so long."""
-        self._metrics.decisions.labels(decision.verb, decision.code).inc()
+        self._metrics.record_decision(decision.verb, decision.code)
         for code, mode in _news(decision):
-            self._metrics.admission_refusals.labels(decision.namespace, code, mode).inc()
+            self._metrics.record_finding(decision.namespace, code, mode)
         for tell in self.told:
             tell(decision)
         self._log.info("decision", **_fields(decision), duration_ms=round(seconds * 1000, 3))
@@ -63,4 +63,6 @@ def _fields(decision: Decision) -> dict[str, object]:
         "findings": [f"{code}={mode}" for code, mode in decision.findings],
     }
     told = {key: value for key, value in fields.items() if value}
-    return told | ({"nodes": decision.asked, "kept": decision.kept} if decision.asked else {})
+    if decision.asked:
+        told |= {"nodes": decision.asked, "kept": decision.kept}
+    return told

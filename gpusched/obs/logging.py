@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import MutableMapping
+from datetime import UTC, datetime
 from typing import Final, TextIO
 
 import msgspec
@@ -13,6 +14,13 @@ Log = FilteringBoundLogger
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 LEVELS: Final = tuple(_LEVELS)
+_CONSOLE: Final[tuple[Processor, ...]] = (
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+    structlog.dev.ConsoleRenderer(colors=False),
+)
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
 
 
 def configure(level: str = "info", *, json: bool = True, stream: TextIO | None = None) -> Log:
@@ -23,14 +31,8 @@ def configure(level: str = "info", *, json: bool = True, stream: TextIO | None =
 
     """
     threshold = _LEVELS[level]
-    renderer: Processor = _json if json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
+        processors=[_json] if json else _CONSOLE,
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,
@@ -43,8 +45,12 @@ def configure(level: str = "info", *, json: bool = True, stream: TextIO | None =
     return log
 
 
-def _json(_logger: WrappedLogger, _method: str, event: MutableMapping[str, object]) -> str:
-    return msgspec.json.encode(event, enc_hook=str).decode()
+def _json(logger: WrappedLogger, method: str, event: MutableMapping[str, object]) -> str:
+    """All that is done to an event, in one step: in a chain of processors each decision takes twice as long."""
+    event["level"], event["timestamp"] = method, datetime.now(tz=UTC)
+    if "exc_info" in event:
+        structlog.processors.format_exc_info(logger, method, event)
+    return _ENCODER.encode(event).decode()
 
 
 class _Forward(logging.Handler):

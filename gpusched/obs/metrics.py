@@ -31,6 +31,8 @@ class Metrics:
         )
         # Looking a series up by its labels costs more than counting in it.
         self._request_series: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+        self._decision_series: dict[tuple[str, str], Counter] = {}
+        self._refusal_series: dict[tuple[str, str, str], Counter] = {}
         self.request_seconds = Histogram(
             "gpusched_request_seconds",
             "Time from the head of a request to its answer.",
@@ -123,6 +125,21 @@ class Metrics:
         counter.inc()
         histogram.observe(seconds)
 
+    def record_decision(self, verb: str, code: str) -> None:
+        """Count one decision."""
+        counter = self._decision_series.get((verb, code))
+        if counter is None:
+            counter = self._decision_series[verb, code] = self.decisions.labels(verb, code)
+        counter.inc()
+
+    def record_finding(self, namespace: str, code: str, mode: str) -> None:
+        """Count one thing that admission objected to."""
+        counter = self._refusal_series.get((namespace, code, mode))
+        if counter is None:
+            counter = self.admission_refusals.labels(namespace, code, mode)
+            self._refusal_series[namespace, code, mode] = counter
+        counter.inc()
+
     def _of_request(self, endpoint: str, status: int) -> tuple[Counter, Histogram]:
         found = self._request_series.get((endpoint, status))
         if found is None:
@@ -138,6 +155,7 @@ class Metrics:
     def forget_namespace(self, name: str) -> None:
         """Drop the series of a Namespace that is gone: where they come and go, their names would fill the memory."""
         self.admission_refusals.remove_by_labels({"namespace": name})
+        self._refusal_series = {key: series for key, series in self._refusal_series.items() if key[0] != name}
 
     def render(self) -> bytes:
         """The metrics in Prometheus' text format."""

@@ -51,14 +51,26 @@ function grouped(pods) {
   return [...groups.values()];
 }
 
+const NO_NAMESPACE = "You may list pods in no namespace that uses GPUs.";
 const STATE = { pending: "pending", quota: "waits for quota", gated: "gated" };
 
 export function showWaiting(answer) {
   const opened = new Set([...by("waiting-list").querySelectorAll("details[open]")].map((item) => item.dataset.key));
-  by("waiting-count").textContent = String(answer.total);
+  by("waiting-count").textContent = count(answer, String(answer.total));
   const cards = grouped(answer.pods).map((pods) => waitingCard(pods, opened));
   if (answer.total > answer.pods.length) cards.push(element("li", { class: "faint" }, `and ${answer.total - answer.pods.length} more`));
-  replace(by("waiting-list"), cards.length ? cards : [element("li", { class: "faint" }, "No GPU pod waits.")]);
+  replace(by("waiting-list"), cards.length ? cards : [nothing(answer, "No GPU pod waits", `${NO_NAMESPACE} It takes the verb list on pods there, such as a RoleBinding to the ClusterRole gpusched-viewer gives.`)]);
+}
+
+// What is said of an empty list, and beside a title: of how many namespaces depends on what the user may read.
+function nothing(answer, text, denied = NO_NAMESPACE) {
+  const where = answer.seen === "some" ? " in the namespaces you may see" : "";
+  return element("li", { class: "faint" }, answer.seen === "none" ? denied : `${text}${where}.`);
+}
+
+function count(answer, text) {
+  if (answer.seen === "none") return "";
+  return [text, answer.seen === "some" ? "of the namespaces you may see" : ""].filter(Boolean).join(", ");
 }
 
 function waitingCard(pods, opened) {
@@ -73,6 +85,7 @@ function waitingCard(pods, opened) {
       element("span", { class: `badge ${pod.state === "pending" ? "bad" : "warn"}` }, STATE[pod.state]),
       element("span", { class: "faint right" }, since)),
     element("p", { class: "small" }, demandOf(pod), !pods[1] && pod.owner ? ` · ${pod.owner}` : ""),
+    pod.gates.length ? element("p", { class: "small" }, `waits until ${pod.gates.length > 1 ? "gates" : "gate"} ${pod.gates.join(", ")} ${pod.gates.length > 1 ? "are" : "is"} removed`) : "",
     ...(why ? explanation(why, opened) : [element("p", { class: "faint small" }, "Being worked out.")]));
 }
 
@@ -97,27 +110,34 @@ function counted(reasons) {
 }
 
 export function showRefusals(answer) {
-  by("refusals-count").textContent = String(answer.refusals.reduce((sum, refusal) => sum + refusal.count, 0));
+  const attempts = answer.refusals.reduce((sum, refusal) => sum + refusal.count, 0);
+  const workloads = new Set(answer.refusals.map((refusal) => `${refusal.namespace}/${refusal.kind}/${refusal.name}`)).size;
+  by("refusals-count").textContent = count(answer, attempts ? `${plural(attempts, "attempt")} of ${plural(workloads, "workload")}` : "");
   const cards = answer.refusals.map((refusal) =>
     element("li", { class: "card" },
       element("p", { class: "card-head" }, element("b", {}, `${refusal.namespace}/${refusal.name || refusal.kind}`),
-        refusal.count > 1 ? element("span", { class: "badge" }, `×${refusal.count}`) : "",
+        refusal.count > 1 ? element("span", { class: "badge" }, plural(refusal.count, "attempt")) : "",
         element("span", { class: "faint right" }, `${age(Date.now() / 1000 - refusal.last)} ago`)),
       element("p", { class: "small" }, element("code", {}, refusal.code), ` ${refusal.kind}: ${refusal.message}`)));
-  replace(by("refusals-list"), cards.length ? cards : [element("li", { class: "faint" }, "Nothing was refused.")]);
+  replace(by("refusals-list"), cards.length ? cards : [nothing(answer, "Nothing was refused")]);
+}
+
+function plural(number, noun) {
+  return `${number} ${number === 1 ? noun : `${noun}s`}`;
 }
 
 export function showQuota(answer) {
   const limited = answer.namespaces.filter((item) => item.memory_limit_mib !== null || item.families.some((row) => row.limit !== null));
   const cards = limited.map((item) => {
-    const rows = item.families.filter((row) => row.limit !== null).map((row) => quotaRow(row.family === "*" ? "all" : row.family, row.used, row.limit, `${row.used} / ${row.limit}`));
+    const rows = item.families.filter((row) => row.limit !== null).map((row) => quotaRow(row.family === "*" ? "all" : row.family, row.used, row.limit, `${row.used} / ${row.limit}${row.pending ? `, ${row.pending} pending` : ""}`));
     if (item.memory_limit_mib !== null) rows.push(quotaRow("memory", item.memory_used_mib, item.memory_limit_mib, `${gib(item.memory_used_mib)} / ${gib(item.memory_limit_mib)} GiB`));
     return element("li", { class: "card" },
       element("p", { class: "card-head" }, element("i", { class: `cell ${colourOf(item.namespace)}`, "aria-hidden": "true" }), element("b", {}, item.namespace),
         item.enforced ? "" : element("span", { class: "badge" }, "not enforced"),
         item.gated ? element("span", { class: "badge warn" }, `${item.gated} waiting`) : ""), ...rows);
   });
-  replace(by("quota-list"), cards.length ? cards : [element("li", { class: "faint" }, "No namespace has a quota.")]);
+  by("quota-count").textContent = count(answer, "");
+  replace(by("quota-list"), cards.length ? cards : [nothing(answer, "No namespace has a quota")]);
 }
 
 function quotaRow(name, used, limit, text) {

@@ -3,14 +3,19 @@
 import { element } from "./element.js";
 import { cells, colourOf, gib, model, sharing } from "./model.js";
 
-const LINE = 26;
-const PADDING = 8;
+const LINE = 34;
 const BEYOND = 600;
+// Rows that turn out shorter than was thought make room for more.
+const PASSES = 4;
 const MOST_CELLS = 64;
 const MOST_NAMES = 4;
 
 const rows = document.getElementById("rows");
 const made = new Map();
+// Heights follow from the width and from what a row says, and so are measured, for the rows made at this width.
+const measured = new Map();
+let typical = LINE;
+let width = 0;
 let list = [];
 let tops = [];
 let active = "";
@@ -20,22 +25,29 @@ export function onOpen(handler) {
   open = handler;
 }
 
+// Of a row not made yet: that of others with as many pools.
 function height(node) {
-  return Math.max(1, node.pools.length) * LINE + PADDING;
+  return measured.get(node.name) ?? Math.max(1, node.pools.length) * typical;
 }
 
 export function showRows(nodes) {
   list = nodes;
+  document.getElementById("table").setAttribute("aria-rowcount", String(nodes.length + 1));
+  if (!nodes.some((node) => node.name === active)) active = nodes.length ? nodes[0].name : "";
+  const known = new Set(nodes.map((node) => node.name));
+  for (const name of measured.keys()) if (!known.has(name)) measured.delete(name);
+  layOut();
+  draw();
+}
+
+function layOut() {
   tops = [];
   let top = 0;
-  for (const node of nodes) {
+  for (const node of list) {
     tops.push(top);
     top += height(node);
   }
   rows.style.height = `${top}px`;
-  document.getElementById("table").setAttribute("aria-rowcount", String(nodes.length + 1));
-  if (!nodes.some((node) => node.name === active)) active = nodes.length ? nodes[0].name : "";
-  draw();
 }
 
 function first(position) {
@@ -50,6 +62,42 @@ function first(position) {
 }
 
 export function draw() {
+  if (rows.clientWidth !== width) {
+    width = rows.clientWidth;
+    measured.clear();
+  }
+  // What is above the window keeps its place when rows beyond it turn out taller than was thought.
+  const top = -rows.getBoundingClientRect().top;
+  const anchor = top > 0 ? first(top) : -1;
+  const before = tops[anchor];
+  for (let pass = 0; pass < PASSES; pass += 1) {
+    make();
+    if (!measure()) break;
+    layOut();
+    for (const row of made.values()) row.element.style.top = `${tops[row.at]}px`;
+  }
+  if (anchor >= 0 && anchor < tops.length && tops[anchor] !== before) scrollBy({ top: tops[anchor] - before, behavior: "instant" });
+}
+
+// Whether a row is not as tall as was thought.
+function measure() {
+  let changed = false;
+  const first = measured.size === 0;
+  let tall = 0;
+  let pools = 0;
+  for (const [name, row] of made) {
+    const now = row.element.offsetHeight;
+    tall += now;
+    pools += Math.max(1, row.node.pools.length);
+    if (measured.get(name) === now) continue;
+    measured.set(name, now);
+    changed = true;
+  }
+  if (first && pools) typical = tall / pools;
+  return changed;
+}
+
+function make() {
   const above = -rows.getBoundingClientRect().top;
   const wanted = new Map();
   for (let at = first(above - BEYOND); at < list.length && tops[at] < above + innerHeight + BEYOND; at += 1) {
@@ -78,7 +126,7 @@ function place(name, at, focused) {
     const next = [...rows.children].find((other) => Number(other.getAttribute("aria-rowindex")) > at + 2);
     rows.insertBefore(row, next || null);
   }
-  made.set(name, { element: row, node, mark });
+  made.set(name, { element: row, node, mark, at });
   if (before && focused === name) row.querySelector("button").focus({ preventScroll: true });
 }
 
@@ -87,9 +135,10 @@ function rowOf(node, at) {
   const state = node.state === "ready" ? "" : element("span", { class: "badge warn" }, node.state.replace("-", " "));
   const row = element("div", { role: "row", class: node.shut ? "node shut" : "node", "aria-rowindex": String(at + 2) });
   row.style.top = `${tops[at]}px`;
-  row.style.height = `${height(node)}px`;
+  row.style.setProperty("--pools", String(Math.max(1, node.pools.length)));
+  const taints = node.taints.map((taint) => element("span", { class: "badge warn", title: "Only pods that tolerate it are placed here." }, `taint ${taint}`));
   row.append(
-    element("span", { role: "cell", class: "who" }, button, state),
+    element("span", { role: "cell", class: "who" }, button, state, ...taints),
     column("picture", node, picture),
     column("slots", node, (pool) => element("span", { class: pool.used > pool.slots ? "over" : null, title: pool.used > pool.slots ? "more held than offered" : null }, element("b", {}, String(pool.used)), ` / ${pool.slots}`)),
     column("claimed", node, claimed),
@@ -98,8 +147,14 @@ function rowOf(node, at) {
   return row;
 }
 
+// Lines of one pool stand side by side, or below each other where there is no room; `order` keeps them together.
 function column(name, node, cell) {
-  return element("span", { role: "cell", class: name }, ...node.pools.map((pool) => element("span", { class: "line" }, cell(pool))));
+  const lines = node.pools.map((pool, at) => {
+    const line = element("span", { class: "line" }, cell(pool));
+    line.style.order = String(at);
+    return line;
+  });
+  return element("span", { role: "cell", class: name }, ...lines);
 }
 
 function kind(pool) {
@@ -170,9 +225,11 @@ export function goTo(name) {
   active = name;
   const top = rows.getBoundingClientRect().top + tops[at];
   const covered = 80;
-  if (top < covered || top + height(list[at]) > innerHeight - 20) scrollBy({ top: top - innerHeight / 3 });
+  if (top < covered || top + height(list[at]) > innerHeight - 20) scrollBy({ top: top - innerHeight / 3, behavior: "instant" });
   draw();
-  made.get(name)?.element.querySelector("button").focus({ preventScroll: true });
+  const row = made.get(name)?.element;
+  row?.scrollIntoView({ block: "nearest", behavior: "instant" });
+  row?.querySelector("button").focus({ preventScroll: true });
 }
 
 const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity };

@@ -1,13 +1,10 @@
 """Fewer nodes for the scheduler to score: the best few of those that fit, where that cannot change the outcome."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from gpusched.placement.request import Request
 from gpusched.placement.score import ranked
 from gpusched.state.cluster import Cluster
-
-_ZONE: Final = "topology.kubernetes.io/zone"
 
 
 def candidates(request: Request, fits: Sequence[str], cluster: Cluster, n: int, *, retry: bool) -> list[str]:
@@ -18,19 +15,10 @@ def candidates(request: Request, fits: Sequence[str], cluster: Cluster, n: int, 
     """
     if n <= 0 or len(fits) <= n or retry or request.soft_preferences or not request.demand.slots:
         return list(fits)
-    places = ranked(request, fits, cluster).places
-    if len(places) <= n:
-        return list(fits)
-    last = sorted(places.values())[n - 1]
-    best_of_zone: dict[str, tuple[int, list[str]]] = {}
-    for name, place in places.items():
-        zone = cluster.nodes[name].node.object.labels.get(_ZONE)
-        if zone is None:
-            continue
-        best, names = best_of_zone.get(zone, (place + 1, []))
-        if place < best:
-            best_of_zone[zone] = place, [name]
-        elif place == best:
-            names.append(name)
-    of_zones = {name for _, names in best_of_zone.values() for name in names}
-    return [name for name in fits if name in of_zones or places.get(name, last + 1) <= last]
+    zone_of = cluster.node_books.zones.get
+    kept: set[str] = set()
+    zones: set[str | None] = {None}
+    for _, equals in ranked(request, fits, cluster):
+        kept.update(equals if len(kept) < n else [name for name in equals if zone_of(name) not in zones])
+        zones.update(map(zone_of, equals))
+    return [name for name in fits if name in kept]

@@ -75,14 +75,17 @@ class _Judge:
         told: Callable[[Reason | None], Reason | None] = _as_found,
     ) -> None:
         """Enter every name in the answer, with the reason that `told` makes of the one found."""
-        enter: dict[str | None, Callable[[str], None]] = {None: answer.unknown.append}
-        for name, signature in zip(names, map(self._signatures.get, names), strict=True):
+        signatures = self._signatures
+        lists: dict[str | None, list[str]] = {None: answer.unknown}
+        for name in names:
             try:
-                enter[signature](name)
+                lists[signatures[name]].append(name)
             except KeyError:
-                reason = told(self._reason(name))
-                enter[signature] = (answer.fits if reason is None else answer.by_reason.setdefault(reason, [])).append
-                enter[signature](name)
+                signature = signatures.get(name)
+                if signature is not None:
+                    reason = told(self._reason(name))
+                    lists[signature] = answer.fits if reason is None else answer.by_reason.setdefault(reason, [])
+                lists[signature].append(name)
 
     def _reason(self, name: str) -> Reason | None:
         signature = self._signatures[name]

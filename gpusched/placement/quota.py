@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from gpusched.core.names import QUOTA_GATE
 from gpusched.core.node import Node
 from gpusched.placement.allowance import Draw, Ledger, draw_on, has_quota, ledger_of
 from gpusched.placement.fit import pools_reason
@@ -25,11 +26,13 @@ _SINGLE_OWNERS: Final = frozenset({"Deployment", "ReplicaSet", "ReplicationContr
 class Place(msgspec.Struct, frozen=True):
     """Where a gated pod stands: `place` counts from 1 among pods of its namespace that want the same families.
 
-    `holders` are the names of the namespace's pods that hold slots of those families, sorted.
+    `holders` are the names of the namespace's pods that hold slots of those families, sorted, `pending` those of pods
+    without the gate that count for them and have no node yet.
     """
 
     place: int
     holders: tuple[str, ...]
+    pending: tuple[str, ...] = ()
 
 
 def liftable(cluster: Cluster, young: Collection[str] = ()) -> list[str]:
@@ -54,11 +57,6 @@ def liftable(cluster: Cluster, young: Collection[str] = ()) -> list[str]:
     return lifted
 
 
-def position(uid: str, cluster: Cluster) -> Place | None:
-    """Where the pod of this key stands in the line, None when it is not gated."""
-    return next((place for record, place in places(cluster) if record.key == uid), None)
-
-
 def exceeds_quota(uid: str, cluster: Cluster) -> bool:
     """Whether the gated pod of this key asks for more than the whole quota: it never goes, and holds nobody back."""
     record = cluster.pods.get(uid)
@@ -69,15 +67,19 @@ def places(cluster: Cluster) -> Iterator[tuple[PodRecord, Place]]:
     """Every gated pod with its place, one after the other, so that a caller may pause while he walks a long line."""
     options = _Options(cluster)
     ahead: dict[str, Counter[frozenset[str] | None]] = {}
-    holders: dict[tuple[str, frozenset[str] | None], tuple[str, ...]] = {}
+    holders: dict[tuple[str, frozenset[str] | None], tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for record in cluster.gated():
         namespace, wanted = record.pod.namespace, _families(options.of(request_of(record.pod, cluster)))
         before = ahead.setdefault(namespace, Counter())
         place = 1 + sum(count for families, count in before.items() if _compete(families, wanted))
         before[wanted] += 1
         if (namespace, wanted) not in holders:
-            holders[namespace, wanted] = _holders(namespace, wanted, cluster)
-        yield record, Place(place=place, holders=holders[namespace, wanted])
+            holders[namespace, wanted] = (
+                _holders(namespace, wanted, cluster),
+                _pending(namespace, wanted, options, cluster),
+            )
+        holding, pending = holders[namespace, wanted]
+        yield record, Place(place=place, holders=holding, pending=pending)
 
 
 class _Options:
@@ -244,4 +246,15 @@ def _holders(namespace: str, wanted: frozenset[str] | None, cluster: Cluster) ->
         pools = [state.node.pool(resource) for resource in holder.slots]
         if wanted is None or any(pool is not None and pool.family in wanted for pool in pools):
             names.add(holder.name)
+    return tuple(sorted(names))
+
+
+def _pending(namespace: str, wanted: frozenset[str] | None, options: _Options, cluster: Cluster) -> tuple[str, ...]:
+    names: set[str] = set()
+    for key in cluster.books.of_namespace(namespace):
+        record = cluster.pods.get(key)
+        if record is None or cluster.node_of(key) or QUOTA_GATE in record.pod.spec.gates:
+            continue
+        if _compete(_families(options.of(request_of(record.pod, cluster))), wanted):
+            names.add(record.pod.name)
     return tuple(sorted(names))

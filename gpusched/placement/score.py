@@ -1,10 +1,8 @@
 """The extender's prioritize: the preference among nodes that take a pod, and its 0 to 10 scale."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
-
-import msgspec
 
 from gpusched.core.pool import Pool
 from gpusched.core.usage import PoolUse
@@ -18,43 +16,43 @@ MAX_SCORE: Final = 10
 _MIB_PER_GIB: Final = 1024
 
 
-class Ranking(msgspec.Struct, frozen=True):
-    """Distinct ranks in rising order, and the place in it of each node."""
-
-    ranks: list[RankKey]
-    places: dict[str, int]
-
-
-def scores(request: Request, names: Sequence[str], cluster: Cluster) -> dict[str, int]:
-    """Scores from 0 to 10 of the named nodes, relative to each other.
+def scores(request: Request, names: Iterable[str], cluster: Cluster) -> dict[int, list[str]]:
+    """The named nodes by their score from 0 to 10, relative to each other.
 
     The best have 10 and, if there is any difference, the worst 0. Unequal nodes get unequal scores; where there are
-    more than eleven ranks the weightier differences are kept apart. A node that is not known has 0, and so has every
-    node for a pod without GPU demand.
+    more than eleven ranks the weightier differences are kept apart. Nodes that are not known are left out, which counts
+    as 0, and so is every node for a pod without GPU demand.
     """
-    ranking = ranked(request, names, cluster)
-    levels = _levels(ranking.ranks)
-    places = ranking.places
-    return {name: levels[places[name]] if name in places else 0 for name in names}
+    found = ranked(request, names, cluster)
+    by_score: dict[int, list[str]] = {}
+    for score, (_, equals) in zip(_levels([rank for rank, _ in found]), found, strict=True):
+        by_score.setdefault(score, []).extend(equals)
+    return by_score
 
 
-def ranked(request: Request, names: Sequence[str], cluster: Cluster) -> Ranking:
-    """The named nodes that are known, ranked; none for a pod without GPU demand. Equal nodes are looked at once."""
+def ranked(request: Request, names: Iterable[str], cluster: Cluster) -> list[tuple[RankKey, list[str]]]:
+    """The named nodes that are known by their rank, best first; none for a pod without GPU demand.
+
+    Nodes that cannot be told apart are looked at once, so the cost per name is two look-ups.
+    """
     if not request.demand.slots:
-        return Ranking([], {})
-    found = list(map(cluster.node_books.signatures.get, names))
-    alike = {signature: name for signature, name in zip(found, names, strict=True) if signature is not None}
+        return []
+    signatures = cluster.node_books.signatures
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        try:
+            alike[signatures[name]].append(name)
+        except KeyError:
+            if name in signatures:
+                alike[signatures[name]] = [name]
     kept = shape_of(request, cluster).ranks
-    for signature, name in alike.items():
+    by_rank: dict[RankKey, list[str]] = {}
+    for signature, equals in alike.items():
         if signature not in kept:
-            kept[signature] = rank_key(request, cluster.nodes[name])
-    keys = {signature: kept[signature] for signature in alike}
-    ranks = sorted(set(keys.values()))
-    place_of = {rank: place for place, rank in enumerate(ranks)}
-    places = {signature: place_of[key] for signature, key in keys.items()}
-    return Ranking(
-        ranks, {name: places[signature] for name, signature in zip(names, found, strict=True) if signature is not None}
-    )
+            kept[signature] = rank_key(request, cluster.nodes[equals[0]])
+        # A name given twice would have the sum of two scores.
+        by_rank.setdefault(kept[signature], []).extend(dict.fromkeys(equals))
+    return sorted(by_rank.items())
 
 
 def rank_key(request: Request, state: NodeState) -> RankKey:

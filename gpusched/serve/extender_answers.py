@@ -21,8 +21,7 @@ def extender_answers(
             overtaken.asked(decision)
             observe(decision)
 
-        retry = cluster.config.candidates > 0 and retries.again(body)
-        return answer_filter(body, cluster, retry=retry, observe=both, kept=kept)
+        return answer_filter(body, cluster, again=retries.again, observe=both, kept=kept)
 
     return ExtenderAnswers(
         filter=decisions.watched(filter_),

@@ -14,6 +14,7 @@ from gpusched.obs.logging import Log
 from gpusched.obs.metrics import Metrics
 from gpusched.serve.api import ServiceApi
 from gpusched.serve.binding import Binder, BindTimes
+from gpusched.serve.explaining.explainer import Explainer
 from gpusched.serve.extender_answers import extender_answers
 from gpusched.serve.extender_app import ExtenderAnswers
 from gpusched.serve.feed import Feed
@@ -40,6 +41,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     cluster: Cluster
     session: Session
     api: ServiceApi
+    explainer: Explainer
     feed: Feed
     following: Following
     decisions: DecisionLog
@@ -153,7 +155,7 @@ def _announcing(around: Surroundings, leads: Callable[[], bool]) -> tuple[Duty, 
     """What finds out what there is to tell, and what writes it."""
     recorder = Recorder(around.session, around.options.identity, on_drop=around.metrics.events_dropped.inc)
     told = Told(recorder.record, lambda: recorder.full, time.monotonic)
-    pending = Pending(around.cluster, around.api.get_pod, around.api.pods_on, told, time.monotonic)
+    pending = Pending(around.cluster, around.explainer, told, time.monotonic)
 
     def failed() -> None:
         around.metrics.failures.labels("events").inc()

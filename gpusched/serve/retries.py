@@ -3,24 +3,7 @@
 from collections import OrderedDict
 from typing import Final
 
-import msgspec
-
 _REMEMBERED: Final = 10_000
-
-
-class _Metadata(msgspec.Struct):
-    uid: str = ""
-
-
-class _Pod(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-class _Head(msgspec.Struct):
-    pod: _Pod | None = msgspec.field(name="Pod", default=None)
-
-
-_HEAD: Final = msgspec.json.Decoder(_Head)
 
 
 class Retries:
@@ -29,17 +12,11 @@ class Retries:
     def __init__(self) -> None:
         self._asked: OrderedDict[str, None] = OrderedDict()
 
-    def again(self, body: bytes) -> bool:
-        """Whether the pod of this filter call was asked about before; from now on it was."""
-        try:
-            pod = _HEAD.decode(body).pod
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return False
-        if pod is None or not pod.metadata.uid:
-            return False
-        known = pod.metadata.uid in self._asked
-        self._asked[pod.metadata.uid] = None
-        self._asked.move_to_end(pod.metadata.uid)
+    def again(self, uid: str) -> bool:
+        """Whether this pod was asked about before; from now on it was."""
+        known = uid in self._asked
+        self._asked[uid] = None
+        self._asked.move_to_end(uid)
         if len(self._asked) > _REMEMBERED:
             self._asked.popitem(last=False)
         return known

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from fastapi import FastAPI
 
+from gpusched.core.pod import Pod
 from gpusched.kube.objects import reflectors
 from gpusched.kube.session import Session
 from gpusched.obs.decisions import DecisionLog
@@ -25,6 +26,7 @@ from gpusched.serve.api import ServiceApi
 from gpusched.serve.certificates.files import FollowedFiles, certificate_files
 from gpusched.serve.certificates.kept import KeptCertificates
 from gpusched.serve.config_file import ConfigFile, Loader
+from gpusched.serve.explaining.explainer import Explainer
 from gpusched.serve.extender_role import ExtenderRole, Surroundings
 from gpusched.serve.feed import Feed
 from gpusched.serve.following import Following
@@ -142,6 +144,7 @@ class Service:
             self.cluster,
             session,
             api,
+            Explainer(self.cluster, api.get_pod, api.pods_on, time.monotonic, self._unexplained),
             feed,
             following,
             self._decisions,
@@ -208,6 +211,10 @@ class Service:
     def _failed(self, where: str) -> None:
         self.metrics.failures.labels(where).inc()
         self._log.exception("request failed", endpoint=where)
+
+    def _unexplained(self, pod: Pod) -> None:
+        self.metrics.failures.labels("explanation").inc()
+        self._log.exception("pod could not be explained", namespace=pod.namespace, pod=pod.name)
 
     def _closed(self, following: Following) -> str | None:
         return "configuration changed, pods are listed anew" if self._relisting else following.closed()

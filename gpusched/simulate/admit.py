@@ -13,6 +13,7 @@ from gpusched.core.fault import Fault
 from gpusched.core.pod import Owner, Pod, PodSpec
 from gpusched.core.read_pod import read_pod
 from gpusched.placement.request import Request, request_of
+from gpusched.simulate.amounts import judge_amounts
 from gpusched.simulate.apply_patch import apply_patch
 from gpusched.simulate.expand import PlannedPod
 from gpusched.simulate.tree_edit import drop
@@ -38,6 +39,11 @@ class Admitted(msgspec.Struct, frozen=True):
     candidate: Candidate | None
     faults: tuple[Fault, ...] = ()
 
+    @property
+    def unreadable(self) -> bool:
+        """Whether the API server could not read it either: that it is allowed would be wrong."""
+        return self.admission.allowed and bool(self.faults)
+
 
 def admit(planned: PlannedPod, world: World) -> Admitted:
     """Judge and patch one pod; the same template always gives the same answer while the cluster's facts stay."""
@@ -60,6 +66,7 @@ def admit(planned: PlannedPod, world: World) -> Admitted:
         admission = _refuse_unknown_class(admission, before, world)
     if not admission.allowed:
         return Admitted(admission, None, tuple(faults))
+    judge_amounts(tree, "", cluster.resources, faults)
     after = _owned(read_pod(apply_patch(tree, admission.patch), []), planned)
     if node_name:
         after = msgspec.structs.replace(after, spec=msgspec.structs.replace(after.spec, node_name=node_name, gates=()))

@@ -1,10 +1,9 @@
-"""Nodes that a pod cannot tell apart: one verdict serves them all."""
-
-from collections.abc import Iterator
+"""Nodes that a pod cannot tell apart as they are now: one verdict serves them all."""
 
 from gpusched.native.filter import needs_full_view
 from gpusched.native.node import NativeNode
 from gpusched.simulate.admit import Candidate
+from gpusched.simulate.survey import labels_asked, names_nodes
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 
@@ -44,51 +43,21 @@ def _offer(state: NodeState, native: NativeNode) -> object:
 
 
 class Alike:
-    """Groups the nodes of one cluster for one pod after the other."""
+    """Tells the nodes of one cluster apart for one pod after the other."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._likenesses = Likenesses()
 
-    def groups(self, candidate: Candidate) -> list[list[NodeState]]:
-        """Every node once, nodes of one group alike for the pod, by name.
+    def key(self, candidate: Candidate, node_name: str) -> object:
+        """Equal for nodes that are alike for the pod, and for one node at two times when nothing about it has changed.
 
         A pod that looks at other pods, or names nodes, can tell each node from the others.
         """
-        nodes = self._world.cluster.nodes
-        states = [nodes[name] for name in sorted(nodes)]
-        if _tells_apart(candidate, self._world):
-            return [[state] for state in states]
-        keys = tuple(sorted(set(_labels_asked(candidate))))
-        groups: dict[object, list[NodeState]] = {}
-        for state in states:
-            groups.setdefault(self._key(candidate, keys, state), []).append(state)
-        return list(groups.values())
-
-    def key(self, candidate: Candidate, node_name: str) -> object:
-        """Equal for nodes of one group, and for one node at two times when nothing about it has changed."""
         state = self._world.cluster.nodes.get(node_name)
-        if state is None or _tells_apart(candidate, self._world):
+        if state is None or names_nodes(candidate) or needs_full_view(candidate.pod, self._world.ledger):
             return node_name, self._world.ledger.version
-        return self._key(candidate, tuple(sorted(set(_labels_asked(candidate)))), state)
-
-    def _key(self, candidate: Candidate, keys: tuple[str, ...], state: NodeState) -> object:
-        native = self._world.ledger.node(state.node.name)
+        native = self._world.ledger.node(node_name)
         labels = state.node.object.labels
         held = candidate.request is not None and candidate.request.uid in state.holders
-        return self._likenesses.number(state, native), tuple(labels.get(key) for key in keys), held
-
-
-def _tells_apart(candidate: Candidate, world: World) -> bool:
-    terms = candidate.pod.spec.node_affinity or ()
-    named = bool(candidate.pod.spec.node_name) or any(term.fields for term in terms)
-    return named or needs_full_view(candidate.pod, world.ledger)
-
-
-def _labels_asked(candidate: Candidate) -> Iterator[str]:
-    for spec in (candidate.pod.spec, candidate.plain):
-        yield from spec.node_selector
-        for term in spec.node_affinity or ():
-            yield from (part.key for part in term.expressions)
-    if candidate.request is not None:
-        yield from (part.key for part in candidate.request.resolution.constraints.node_selector)
+        return self._likenesses.number(state, native), tuple(map(labels.get, labels_asked(candidate))), held

@@ -47,12 +47,14 @@ class Check:
         elif manifest.kind == "Pod" and not manifest.group:
             admitted = admit(bare_pod(manifest), self._world)
             self.faults.extend(located(manifest, admitted.faults))
-            if admitted.faults and admitted.admission.allowed:
-                # The API server could not read it either: that it is allowed would be wrong.
+            if admitted.unreadable:
                 return
             admission = admitted.admission
         else:
+            known = len(self.faults)
             admission = judge_templates(manifest, self._world, self.faults)
+            if admission.allowed and len(self.faults) > known:
+                return
         self.views.append(
             CheckView(
                 namespace=manifest.namespace,

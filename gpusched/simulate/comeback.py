@@ -1,6 +1,5 @@
 """Whether a running pod would find a node again if it were made anew: its own place counts as free."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,8 +12,11 @@ from gpusched.simulate.admit import Candidate
 from gpusched.simulate.alike import Alike
 from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.explain import DISTANCE
+from gpusched.simulate.survey import survey
+from gpusched.simulate.wording import message
 from gpusched.simulate.world import World
 from gpusched.state.events import key_of
+from gpusched.state.node_state import NodeState
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -53,18 +55,23 @@ class Comebacks:
             return self._answers[key]
 
     def _elsewhere(self, candidate: Candidate, own: Reason | None) -> Lost | None:
-        counts: Counter[Reason] = Counter()
-        for group in self._alike.groups(candidate):
-            reason = verdict(candidate, group[0], self._world)
-            if reason is None:
+        states: dict[Reason, list[NodeState]] = {}
+        for found in survey(candidate, self._world):
+            if found.reason is None:
                 return None
-            counts[reason] += len(group)
-        first = own or next(iter(counts), None)
+            states.setdefault(found.reason, []).extend(found.states)
+        first = own or next(iter(states), None)
         if first is None:
             return None
-        ordered = sorted(counts, key=lambda reason: (-counts[reason], DISTANCE.index(reason)))
-        words = ", ".join(f"{counts[item]} {'node' if counts[item] == 1 else 'nodes'} {item}" for item in ordered)
+        ordered = sorted(states, key=lambda item: (item != first, -len(states[item]), DISTANCE.index(item)))
+        words = "; ".join(
+            f"{message(item, candidate, states[item], self._world)} ({_nodes(len(states[item]))})" for item in ordered
+        )
         return Lost(first, f"would not come back after a restart: {words}")
+
+
+def _nodes(nodes: int) -> str:
+    return f"{nodes} node" if nodes == 1 else f"{nodes} nodes"
 
 
 @contextmanager

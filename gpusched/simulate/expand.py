@@ -16,6 +16,7 @@ from gpusched.simulate.manifest import InputFault, Manifest, located
 MAX_PODS: Final = 10_000
 #: Groups of the kinds whose templates are whole pods; the templates of others are completed by their controllers.
 _NATIVE_GROUPS: Final = frozenset({"", "apps", "batch"})
+_SET: Final = "StatefulSet"
 #: Where such kinds say how many pods they make.
 _COUNTS: Final = ("replicas", "parallelism")
 
@@ -70,6 +71,13 @@ def expand(manifests: Iterable[Manifest], faults: list[InputFault]) -> list[Plan
     return planned
 
 
+def no_pods(manifest: Manifest) -> str:
+    """What is said of an object that makes none now, such as `makes no pods: replicas 0`."""
+    spec = manifest.tree.get("spec")
+    stated = [name for name in _COUNTS if isinstance(spec, Mapping) and spec.get(name) == 0]
+    return f"makes no pods: {stated[0]} 0" if stated else "makes no pods"
+
+
 def whole_templates(manifest: Manifest, faults: list[Fault]) -> list[Template]:
     """The templates of which pods can be made; what is missing in the others is reported, for kinds of Kubernetes
     itself. The API server would refuse it.
@@ -97,7 +105,7 @@ def _made(manifest: Manifest, template: Template, faults: list[Fault]) -> Iterat
     first = PlannedPod(
         manifest=manifest,
         name=f"{base}-0",
-        tree=_pod_tree(template, manifest.namespace),
+        tree=_pod_tree(template, manifest),
         owner=f"{manifest.kind}/{manifest.name}",
         controller=manifest.kind,
         template_path=template.path,
@@ -145,13 +153,27 @@ def _count(manifest: Manifest, template: Template, faults: list[Fault]) -> int:
     return MAX_PODS
 
 
-def _pod_tree(template: Template, namespace: str) -> dict[str, object]:
+def _pod_tree(template: Template, manifest: Manifest) -> dict[str, object]:
     """The Pod object a controller sends: the template's labels, annotations and spec, without a name of its own."""
     metadata = template.tree.get("metadata")
     kept = dict(metadata) if isinstance(metadata, Mapping) else {}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": kept | {"namespace": namespace},
-        "spec": template.tree.get("spec"),
+        "metadata": kept | {"namespace": manifest.namespace},
+        "spec": _with_claims(template.tree.get("spec"), manifest),
     }
+
+
+def _with_claims(spec: object, manifest: Manifest) -> object:
+    """The spec with the volumes that a StatefulSet's controller adds for its claim templates.
+
+    Rule: pkg/controller/statefulset/stateful_set_utils.go, updateStorage. All pods are given the claims of the first.
+    """
+    of_set = Field(manifest.tree).get("spec").get("volumeClaimTemplates").items() if manifest.kind == _SET else ()
+    names = [name for item in of_set if (name := item.get("metadata").get("name").text())]
+    if not names or not isinstance(spec, Mapping):
+        return spec
+    own = [item for item in Field(spec).get("volumes").items() if item.get("name").text() not in names]
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{manifest.name}-0"}} for name in names]
+    return {**spec, "volumes": [*(item.value for item in own), *added]}

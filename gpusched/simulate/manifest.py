@@ -47,6 +47,14 @@ class Manifest(msgspec.Struct, frozen=True):
         return f"{self.kind} {name}" if self.kind in CLUSTER_SCOPED else f"{self.kind} {self.namespace}/{name}"
 
 
+def place_of(source: str) -> str:
+    """A source as people read it, such as `web.yaml, document 4`: `web.yaml:4` would look like a line."""
+    file, colon, number = source.rpartition(":")
+    if not (colon and number.isdigit()):
+        return source
+    return f"{'standard input' if file == '-' else file}, document {number}"
+
+
 class InputFault(msgspec.Struct, frozen=True):
     """One thing wrong with an input, with the place it stands at."""
 
@@ -55,7 +63,8 @@ class InputFault(msgspec.Struct, frozen=True):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.path}: {self.message}" if self.path else f"{self.source}: {self.message}"
+        place = place_of(self.source)
+        return f"{place}: {self.path}: {self.message}" if self.path else f"{place}: {self.message}"
 
 
 def located(manifest: Manifest, faults: Iterable[Fault], within: str = "") -> list[InputFault]:

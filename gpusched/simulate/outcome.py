@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission
+from gpusched.core.codes import Reason
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.pod import Pod
 from gpusched.simulate.admit import Candidate
@@ -30,13 +31,29 @@ class Outcome(msgspec.Struct):
     notes: tuple[str, ...] = ()
 
 
+def never_text(namespace: str) -> str:
+    """What is said of a pod behind the quota gate that stays there for ever."""
+    return f"it asks for more than the whole quota of namespace {namespace} and never goes: ask for less"
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What the many pods of a DaemonSet have in common that wait for one cause: their admission and what is said."""
+
+    admission: int
+    reason: Reason
+    said: str
+
+
 def waiting_daemons(outcomes: Iterable[Outcome]) -> Counter[int]:
     """How many pods of each DaemonSet wait, by the identity of their common admission."""
     return Counter(id(outcome.admission) for outcome in outcomes if outcome.waiting and outcome.planned.pinned)
 
 
-def of_any_node(explained: UnschedulableView) -> UnschedulableView:
-    """The explanation of one pod for all that share its cause: pods to wait for are others on every node."""
+def of_any_node(explained: UnschedulableView, said: str) -> UnschedulableView:
+    """The explanation of one pod for all of which the same is `said`: pods to wait for are others on every node."""
+    explained = msgspec.structs.replace(
+        explained, reasons=tuple(msgspec.structs.replace(reason, message=said) for reason in explained.reasons)
+    )
     if not explained.suggestion.startswith("Wait: "):
         return explained
     return msgspec.structs.replace(explained, suggestion="Wait: pods on the node hold it")
@@ -55,6 +72,12 @@ def placement_view(outcome: Outcome) -> PlacementView | None:
     resources = dict(sorted(request.demand.slots.items())) if request is not None else {}
     scored = request is not None and not outcome.candidate.pod.spec.node_name
     return PlacementView(node=outcome.node, resources=resources, score=_BEST_SCORE if scored else 0)
+
+
+def gate_notes(gates: Iterable[str]) -> tuple[str, ...]:
+    """Who must lift the gates that are not gpusched's."""
+    names = ", ".join(gate for gate in gates if gate != QUOTA_GATE)
+    return (f"scheduling gate {names}: whoever set it must lift it, gpusched does not",) if names else ()
 
 
 def ungated(pod: Pod) -> Pod:

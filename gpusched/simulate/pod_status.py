@@ -6,6 +6,8 @@ from gpusched.core.fields import Field
 
 #: Reasons of the condition PodScheduled that say no more than the pod's own gates do.
 _TOLD_ALREADY = "SchedulingGated"
+#: How its word on a pod is introduced.
+SCHEDULER_SAYS = "kube-scheduler says: "
 #: What kube-scheduler appends about pods that it would not evict for this one.
 _PREEMPTION = " preemption: "
 #: The kubelet's reason for a pod that a device plugin or topology manager did not serve.
@@ -18,23 +20,36 @@ def status_notes(tree: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(_sentences(pod, pod.get("status")))
 
 
+def scheduler_word(tree: object) -> str:
+    """What the scheduler said of the pod when it last tried and failed; empty where it did not."""
+    scheduled = _condition(Field(tree).get("status"), "PodScheduled")
+    if scheduled is None or _text(scheduled, "status") != "False" or _text(scheduled, "reason") == _TOLD_ALREADY:
+        return ""
+    return _text(scheduled, "message").partition(_PREEMPTION)[0] or _text(scheduled, "reason")
+
+
 def _sentences(pod: Field, status: Field) -> Iterator[str]:
-    if pod.get("metadata").get("deletionTimestamp").present:
-        yield "it is being deleted: it holds its GPUs until it is gone"
     placed = pod.get("spec").get("nodeName").present
+    if pod.get("metadata").get("deletionTimestamp").present:
+        yield _deletion(pod, placed=placed)
     if placed:
         yield from _on_its_node(status)
         return
-    scheduled = _condition(status, "PodScheduled")
-    if scheduled is not None and _text(scheduled, "status") == "False" and _text(scheduled, "reason") != _TOLD_ALREADY:
-        said = _text(scheduled, "message").partition(_PREEMPTION)[0] or _text(scheduled, "reason")
-        yield f"kube-scheduler says: {said}"
+    said = scheduler_word(pod.value)
+    if said:
+        yield SCHEDULER_SAYS + said
     nominated = _text(status, "nominatedNodeName")
     if nominated:
         yield f"pods on {nominated} were asked to end for it: it is tried there again once they are gone"
-    scheduler = _text(pod.get("spec"), "schedulerName")
-    if scheduled is None and status.present and scheduler not in {"", "default-scheduler"}:
-        yield f"no scheduler has said anything about it: it waits for {scheduler}"
+
+
+def _deletion(pod: Field, *, placed: bool) -> str:
+    """What a pod waits for that is going: its finalizers are taken off by whoever put them on."""
+    names = [item.value for item in pod.get("metadata").get("finalizers").items() if isinstance(item.value, str)]
+    waits = f"finalizer {', '.join(names)}, which its owner must remove" if names else ""
+    if placed:
+        return f"it is being deleted: it holds its GPUs until it is gone{f'; it waits for {waits}' if waits else ''}"
+    return f"it is being deleted and holds no GPU: {f'it waits for {waits}' if waits else 'no scheduler places it'}"
 
 
 def _on_its_node(status: Field) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What a workload's controller was told when it wanted to create pods, by conditions and events of the cluster."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from gpusched.core.fields import Field
 from gpusched.simulate.manifest import Manifest
@@ -14,22 +15,36 @@ _CONDITIONS = {
 _EVENT = "FailedCreate"
 
 
-def refusal_of(workload: Manifest, standing: Iterable[Manifest], events: Iterable[Manifest]) -> str:
-    """The newest refusal of pods of the workload, or of the objects that it makes; empty where there is none.
+class Refusal(NamedTuple):
+    """What a controller was told last, and when, as the API server writes it: empty for a condition, which holds."""
+
+    time: str
+    message: str
+
+
+def refusal_of(workload: Manifest, standing: Iterable[Manifest], events: Iterable[Manifest]) -> Refusal | None:
+    """The newest refusal of pods of the workload, or of the objects that it makes; None where there is none.
 
     Conditions go before events: a condition is taken back once pods are created, an event stays for an hour.
     """
     family = _family(workload, standing)
     for item in family:
-        for condition in Field(item.tree).get("status").get("conditions").items():
-            state = _text(condition, "type"), _text(condition, "status")
-            if {(*state, ""), (*state, _text(condition, "reason"))} & _CONDITIONS:
-                return _text(condition, "message")
+        message = condition_of(item)
+        if message:
+            return Refusal("", message)
     if workload.kind in {"Deployment", "ReplicaSet", "ReplicationController"}:
-        return ""
+        return None
     names = {(item.kind, item.namespace, item.name) for item in family}
-    told = sorted(_told(events, names))
-    return told[-1][1] if told else ""
+    return max(_told(events, names), default=None)
+
+
+def condition_of(workload: Manifest) -> str:
+    """The refusal that a condition of the object itself tells; empty where none does."""
+    for condition in Field(workload.tree).get("status").get("conditions").items():
+        state = _text(condition, "type"), _text(condition, "status")
+        if {(*state, ""), (*state, _text(condition, "reason"))} & _CONDITIONS:
+            return _text(condition, "message")
+    return ""
 
 
 def _family(workload: Manifest, standing: Iterable[Manifest]) -> list[Manifest]:
@@ -47,13 +62,13 @@ def _family(workload: Manifest, standing: Iterable[Manifest]) -> list[Manifest]:
     return [workload, *made]
 
 
-def _told(events: Iterable[Manifest], names: set[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+def _told(events: Iterable[Manifest], names: set[tuple[str, str, str]]) -> Iterator[Refusal]:
     for event in events:
         tree = Field(event.tree)
         about = tree.get("involvedObject")
         key = (_text(about, "kind"), _text(about, "namespace"), _text(about, "name"))
         if _text(tree, "reason") == _EVENT and key in names:
-            yield _time(event.tree), _text(tree, "message")
+            yield Refusal(_time(event.tree), _text(tree, "message"))
 
 
 def _time(tree: Mapping[str, object]) -> str:

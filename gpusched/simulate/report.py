@@ -9,7 +9,9 @@ import msgspec
 
 from gpusched.admission.admission import Admission, Context
 from gpusched.admission.judge_pod import judge_pod
-from gpusched.core.codes import Code, Finding
+from gpusched.admission.standing_pods import broken_by_node
+from gpusched.core.codes import Code, Finding, Reason
+from gpusched.core.constraints import Constraints
 from gpusched.core.demand import demand
 from gpusched.core.pod import Owner
 from gpusched.core.read_pod import read_pod
@@ -25,6 +27,7 @@ from gpusched.simulate.tree_edit import drop
 from gpusched.simulate.unlower import as_written
 from gpusched.simulate.world import World
 from gpusched.state.events import key_of
+from gpusched.state.node_state import NodeState
 
 #: Warnings that say that the pod would not run again, although nothing refuses it.
 _LASTING = frozenset({Code.NO_NODE})
@@ -37,7 +40,8 @@ _OWN_NAME: Final = frozenset(
 class Violation(msgspec.Struct, frozen=True):
     """One object that a rule speaks against, or a running pod that would find no node again.
 
-    `refused` tells whether it is so under the present modes, or would be once the namespace enforces.
+    `refused` tells whether it is so under the present modes, or would be once the namespace enforces; `already` whether
+    it was so before the policy that was proposed.
     """
 
     namespace: str
@@ -48,15 +52,17 @@ class Violation(msgspec.Struct, frozen=True):
     code: str
     message: str
     refused: bool
+    already: bool = False
 
 
 class Count(msgspec.Struct, frozen=True):
-    """Objects per namespace and code."""
+    """Objects per namespace and code, with those among them that the fields of a violation tell of."""
 
     namespace: str
     code: str
     objects: int
     refused: int
+    already: int = 0
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -83,18 +89,38 @@ def report(manifests: Iterable[Manifest], world: World, faults: list[InputFault]
         seen.add(key)
         found = judge.findings(planned, tree, likeness)
         judged += found is not None
-        violations.extend(_violation(planned, finding, refused=refused) for finding, refused in found or ())
+        if found is not None:
+            state = world.cluster.nodes.get(_node_name(planned.tree) or "")
+            violations.extend(
+                _violation(planned, finding, found.code(finding, state), refused=refused)
+                for finding, refused in found.items
+            )
     told = {(item.namespace, item.kind, item.name) for item in violations}
     violations.extend(_not_coming_back(running, world, told))
-    counts = Counter((item.namespace, item.code) for item in violations)
-    refused = Counter((item.namespace, item.code) for item in violations if item.refused)
-    return Report(
-        violations=tuple(violations),
-        counts=tuple(
-            Count(namespace=key[0], code=key[1], objects=number, refused=refused[key])
-            for key, number in sorted(counts.items())
-        ),
-        judged=judged,
+    return Report(tuple(violations), _counts(violations), judged)
+
+
+def since(found: Report, before: Report) -> Report:
+    """The report with what it says more than the one before a policy was proposed first, and the rest marked."""
+    known = {_subject(item) for item in before.violations}
+    marked = [msgspec.structs.replace(item, already=_subject(item) in known) for item in found.violations]
+    marked.sort(key=lambda item: item.already)
+    return Report(tuple(marked), _counts(marked), found.judged)
+
+
+def _subject(item: Violation) -> object:
+    return item.namespace, item.kind, item.name, item.code, item.refused
+
+
+def _counts(violations: list[Violation]) -> tuple[Count, ...]:
+    def number(chosen: Iterable[Violation]) -> Counter[tuple[str, str]]:
+        return Counter((item.namespace, item.code) for item in chosen)
+
+    refused = number(item for item in violations if item.refused)
+    already = number(item for item in violations if item.already)
+    return tuple(
+        Count(*key, objects=objects, refused=refused[key], already=already[key])
+        for key, objects in sorted(number(violations).items())
     )
 
 
@@ -127,17 +153,32 @@ def _node_name(tree: Mapping[str, object]) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _violation(planned: PlannedPod, finding: Finding, *, refused: bool) -> Violation:
+def _violation(planned: PlannedPod, finding: Finding, code: Code | Reason, *, refused: bool) -> Violation:
     return Violation(
         namespace=planned.manifest.namespace,
         name=planned.manifest.name,
         kind=planned.manifest.kind,
         owner=None if planned.template_path else planned.owner,
         node=_node_name(planned.tree),
-        code=finding.code.value,
+        code=code.value,
         message=finding.message,
         refused=refused,
     )
+
+
+class _Findings(msgspec.Struct, frozen=True):
+    """What speaks against pods that are alike, and whether it is so now; the rules, and the resources asked for."""
+
+    items: tuple[tuple[Finding, bool], ...]
+    constraints: Constraints
+    slots: tuple[str, ...]
+
+    def code(self, finding: Finding, state: NodeState | None) -> Code | Reason:
+        """That of the finding; where no node would take a running pod again, that of the rule that its own node breaks,
+        as in the warning about a policy that is written.
+        """
+        broken = broken_by_node(self.constraints, self.slots, state) if finding.code is Code.NO_NODE else None
+        return broken or finding.code
 
 
 class _Judge:
@@ -145,17 +186,15 @@ class _Judge:
 
     def __init__(self, world: World) -> None:
         self._cluster = world.cluster
-        self._found: dict[str, list[tuple[Finding, bool]] | None] = {}
+        self._found: dict[str, _Findings | None] = {}
 
-    def findings(
-        self, planned: PlannedPod, tree: Mapping[str, object], likeness: str
-    ) -> list[tuple[Finding, bool]] | None:
+    def findings(self, planned: PlannedPod, tree: Mapping[str, object], likeness: str) -> _Findings | None:
         """What speaks against one pod, and whether it is refused for it now; None when it asks for no GPU."""
         if likeness not in self._found:
             self._found[likeness] = self._judged(planned, tree)
         return self._found[likeness]
 
-    def _judged(self, planned: PlannedPod, tree: Mapping[str, object]) -> list[tuple[Finding, bool]] | None:
+    def _judged(self, planned: PlannedPod, tree: Mapping[str, object]) -> _Findings | None:
         pod = read_pod(tree, [])
         owner = Owner(planned.controller, planned.manifest.name) if planned.template_path else pod.owner
         pod = msgspec.structs.replace(pod, name=planned.name, owner=owner)
@@ -177,7 +216,9 @@ class _Judge:
             return judge_pod(pod, tree, asked, context)
 
         now = {finding.code for finding in _lasting(judged(resolution))}
-        return [(finding, finding.code in now) for finding in _lasting(judged(_enforced(resolution)))]
+        enforced = _enforced(resolution)
+        items = tuple((finding, finding.code in now) for finding in _lasting(judged(enforced)))
+        return _Findings(items, enforced.constraints, tuple(asked.slots))
 
 
 def _lasting(admission: Admission) -> list[Finding]:
@@ -214,10 +255,19 @@ def _not_coming_back(
                 kind=manifest.kind,
                 owner=planned.owner,
                 node=node_name,
-                code=found.code.value,
+                code=(_broken(candidate, node_name, world) or found.code).value,
                 message=found.message,
                 refused=now is not None,
             )
+
+
+def _broken(candidate: Candidate, node_name: str, world: World) -> Code | None:
+    """The code of the rule that the pod's own node breaks, None where it is something else that is against it."""
+    request = candidate.request
+    if request is None:
+        return None
+    constraints = _enforced(request.resolution).constraints
+    return broken_by_node(constraints, request.demand.slots, world.cluster.nodes.get(node_name))
 
 
 def _own(like: Candidate, manifest: Manifest) -> Candidate:

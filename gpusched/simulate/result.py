@@ -7,6 +7,8 @@ import msgspec
 from gpusched.admission.admission import Admission
 from gpusched.core.codes import Finding
 from gpusched.core.pool import Pool
+from gpusched.simulate.node_notes import node_notes
+from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 
 
@@ -44,7 +46,7 @@ class ReasonView(msgspec.Struct, frozen=True):
 
 
 class UnschedulableView(msgspec.Struct, frozen=True):
-    """Why no node takes a pod, most frequent reason first, and the smallest change that would fit."""
+    """Why no node takes a pod, the reason of the nearest node first, and the smallest change that would fit."""
 
     reasons: tuple[ReasonView, ...]
     suggestion: str
@@ -166,22 +168,16 @@ def _finding(finding: Finding) -> FindingView:
     return FindingView(code=finding.code.value, message=finding.message)
 
 
-def node_views(nodes: Iterable[NodeState]) -> tuple[NodeView, ...]:
+def node_views(nodes: Iterable[NodeState], cluster: Cluster) -> tuple[NodeView, ...]:
     """Nodes by name, with the use of their pools; notes about a node stand with its first pool."""
-    return tuple(_node_view(state) for state in sorted(nodes, key=lambda state: state.node.name))
+    return tuple(_node_view(state, cluster) for state in sorted(nodes, key=lambda state: state.node.name))
 
 
-def node_notes(state: NodeState) -> tuple[str, ...]:
-    """What is to be said about the node as a whole, first of all that its slots take nobody now."""
-    seen = state.node.object
-    return (*(["cordoned"] if seen.unschedulable else []), *([] if seen.ready else ["not ready"]), *state.node.notes)
-
-
-def _node_view(state: NodeState) -> NodeView:
+def _node_view(state: NodeState, cluster: Cluster) -> NodeView:
     node = state.node
     pools = []
     for index, pool in enumerate(node.pools):
-        notes = (*node_notes(state), *pool.notes) if index == 0 else pool.notes
+        notes = (*node_notes(state, cluster), *pool.notes) if index == 0 else pool.notes
         pools.append(_pool_view(pool, state.use(pool.resource).used, notes))
     return NodeView(name=node.name, pools=tuple(pools))
 

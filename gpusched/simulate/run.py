@@ -13,17 +13,20 @@ from gpusched.core.names import BOUND_ANNOTATION, QUOTA_GATE
 from gpusched.core.pod import Pod
 from gpusched.native.daemonset import daemon_nodes, daemon_pod
 from gpusched.native.filter import needs_full_view
-from gpusched.placement.quota import liftable
+from gpusched.placement.quota import exceeds_quota, liftable
 from gpusched.simulate.admit import Admitted, Candidate, admit
 from gpusched.simulate.evaluate import live_verdict, verdict
-from gpusched.simulate.expand import PlannedPod, expand
-from gpusched.simulate.explain import explain, message
+from gpusched.simulate.expand import PlannedPod, expand, no_pods
+from gpusched.simulate.explain import Explanation, explain_fully, told_reason
 from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.simulate.namespaces import Namespaces
 from gpusched.simulate.outcome import (
+    Cause,
     Outcome,
     fingerprint,
+    gate_notes,
     likeness,
+    never_text,
     of_any_node,
     placement_view,
     ungated,
@@ -31,6 +34,8 @@ from gpusched.simulate.outcome import (
 )
 from gpusched.simulate.placer import Placer
 from gpusched.simulate.result import PodView, UnschedulableView, admission_view
+from gpusched.simulate.shortage import shortage_of_each
+from gpusched.simulate.wording import message
 from gpusched.simulate.workloads import judge_templates
 from gpusched.simulate.world import World
 from gpusched.state.events import Upsert
@@ -61,6 +66,7 @@ class Simulation:
         self._likenesses: dict[int, object] = {}
         self._refused: dict[int, Admission | None] = {}
         self._many: set[int] = set()
+        self._explained: dict[object, Explanation] = {}
 
     def run(self, manifests: Iterable[Manifest], progress: Progress = _no_progress) -> None:
         """Create everything in the order of the files, then try again what waited for pods created after it."""
@@ -70,8 +76,9 @@ class Simulation:
 
     def create(self, planned: Sequence[PlannedPod], progress: Progress = _no_progress) -> None:
         """Create these pods, those of one object together."""
+        self._explained.clear()
         for _, group in groupby(planned, key=lambda item: id(item.manifest)):
-            created = [self._create(item) for item in group]
+            created = [outcome for item in group if (outcome := self._create(item)) is not None]
             self.outcomes.extend(created)
             self._lift(created)
             for done, outcome in enumerate(created, start=len(self.outcomes) - len(created) + 1):
@@ -89,10 +96,10 @@ class Simulation:
             return [item]
         if item.dormant:
             notes = "".join(f" ({note})" for note in item.notes)
-            self.remarks.append(f"{item.manifest.where}: it makes no pods{notes}")
+            self.remarks.append(f"{item.manifest.where}: {no_pods(item.manifest)}{notes}")
             return []
         admitted = self._admit(item)
-        if admitted.candidate is None:
+        if admitted.candidate is None or admitted.unreadable:
             return [item]
         nodes = [state.node.object for _, state in sorted(self.world.cluster.nodes.items())]
         names = daemon_nodes(admitted.candidate.pod, nodes)
@@ -101,11 +108,14 @@ class Simulation:
         base = item.manifest.name
         return [msgspec.structs.replace(item, name=f"{base}-{name}", pinned=name) for name in names]
 
-    def _create(self, planned: PlannedPod) -> Outcome:
+    def _create(self, planned: PlannedPod) -> Outcome | None:
+        """What admission makes of a pod; None for one that cannot be read, of which there are faults instead."""
         refusal = self._refusal(planned)
         if refusal is not None:
             return Outcome(planned, refusal, notes=planned.notes)
         admitted = self._admit(planned)
+        if admitted.unreadable:
+            return None
         if admitted.candidate is None:
             return Outcome(planned, admitted.admission, notes=planned.notes)
         candidate = self._named(admitted.candidate, planned)
@@ -125,9 +135,12 @@ class Simulation:
                 self.world.cluster.apply(Upsert(pod))
         for uid in liftable(self.world.cluster) if waiting else ():
             if uid in waiting:
-                outcome, pod = waiting[uid]
+                outcome, pod = waiting.pop(uid)
                 outcome.gated = None
                 self.world.cluster.apply(Upsert(ungated(pod)))
+        never = {id(outcome.admission): exceeds_quota(uid, self.world.cluster) for uid, (outcome, _) in waiting.items()}
+        for outcome, pod in waiting.values():
+            outcome.notes += (never_text(pod.namespace),) if never[id(outcome.admission)] else ()
 
     def _schedule(self, outcome: Outcome) -> None:
         candidate = outcome.candidate
@@ -200,6 +213,7 @@ class Simulation:
 
     def _notes(self, planned: PlannedPod, candidate: Candidate) -> Iterable[str]:
         pod, request = candidate.pod, candidate.request
+        yield from gate_notes(pod.spec.gates)
         yield from (f"{name} are not modelled" for name in pod.spec.unmodelled)
         if request is not None and request.resolution.exempt:
             yield f"namespace {pod.namespace} is exempt: gpusched adds nothing to its pods"
@@ -232,15 +246,22 @@ class Simulation:
             progress(done, len(chosen))
         return tuple(views)
 
+    def explanation(self, outcome: Outcome, candidate: Candidate) -> Explanation:
+        """Why no node takes a pod that waits, the same for all that are alike."""
+        key = likeness(outcome)
+        if key not in self._explained:
+            self._explained[key] = explain_fully(outcome.planned, candidate, self.world)
+        return self._explained[key]
+
     def _view(self, outcome: Outcome, explanations: dict[object, UnschedulableView]) -> PodView:
         planned = outcome.planned
         unschedulable = None
         if outcome.waiting and outcome.candidate is not None:
             key = self._cause(outcome, outcome.candidate)
             if key not in explanations:
-                explained = explain(planned, outcome.candidate, self.world)
-                if planned.pinned and id(outcome.admission) in self._many:
-                    explained = of_any_node(explained)
+                explained = self.explanation(outcome, outcome.candidate).view
+                if isinstance(key, Cause):
+                    explained = of_any_node(explained, key.said)
                 explanations[key] = explained
             unschedulable = explanations[key]
         return PodView(
@@ -258,8 +279,13 @@ class Simulation:
     def _cause(self, outcome: Outcome, candidate: Candidate) -> object:
         """Equal for pods of which the same is said: of a large DaemonSet those with the same against their node."""
         pinned = outcome.planned.pinned
-        if id(outcome.admission) not in self._many:
+        if not pinned or id(outcome.admission) not in self._many:
             return likeness(outcome)
         state = self.world.cluster.nodes[pinned]
         reason = verdict(candidate, state, self.world)
-        return id(outcome.admission), reason, message(reason, candidate, [state], self.world) if reason else ""
+        if reason is None:
+            return id(outcome.admission), reason
+        told = told_reason(reason, candidate, state)
+        # What is left differs from node to node, and is not the cause.
+        short = shortage_of_each(candidate, state, self.world) if told is Reason.NATIVE_RESOURCES else ""
+        return Cause(id(outcome.admission), told, short or message(told, candidate, [state], self.world))

@@ -8,7 +8,7 @@ from gpusched.core.names import PREFIX
 from gpusched.core.products import normalise
 from gpusched.dialects.asked_keys import asked_keys, product_keys
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.change import Change
+from gpusched.simulate.change import Change, Loss
 from gpusched.simulate.tree_edit import drop, put
 
 _ANNOTATIONS: Final = ("metadata", "annotations")
@@ -20,7 +20,7 @@ def selector_changes(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
     """Selector entries one by one, then the required node affinity as a whole.
 
     A GPU model in one cloud's words is first replaced by gpusched's annotations, which hold on every cluster: the same
-    product, then the family. Another product, or none, is radical.
+    product, then the family. Another product, or none, is other hardware.
     """
     selector = sorted(candidate.plain.node_selector.items())
     if candidate.request is not None:
@@ -31,12 +31,19 @@ def selector_changes(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
         yield Change(
             f"remove {key}: {value} from spec.nodeSelector",
             drop(tree, ("spec", "nodeSelector", key)),
-            radical=key in asked_keys(),
+            Loss.OTHER if key in asked_keys() else Loss.WISH,
         )
     terms = candidate.plain.node_affinity
-    if terms is not None:
+    if terms is not None and not _of_daemonset(candidate):
         asked = any(part.key in asked_keys() for term in terms for part in term.expressions)
-        yield Change("remove the required node affinity", drop(tree, _AFFINITY), radical=asked)
+        loss = Loss.OTHER if asked else Loss.WISH
+        yield Change("remove the required node affinity", drop(tree, _AFFINITY), loss)
+
+
+def _of_daemonset(candidate: Candidate) -> bool:
+    """Its controller writes the required node affinity of the pod anew, and pins the pod to one node by it."""
+    owner = candidate.pod.owner
+    return owner is not None and owner.kind == "DaemonSet"
 
 
 def _in_own_words(tree: _Tree, candidate: Candidate, key: str, value: str) -> Iterator[Change]:
@@ -50,5 +57,5 @@ def _in_own_words(tree: _Tree, candidate: Candidate, key: str, value: str) -> It
             yield Change(
                 f"replace {key}: {value} in spec.nodeSelector by the annotation {annotation}: {wanted}",
                 put(without, (*_ANNOTATIONS, annotation), wanted),
-                radical=name == "families",
+                Loss.OTHER if name == "families" else Loss.WISH,
             )

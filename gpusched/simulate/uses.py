@@ -4,10 +4,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from gpusched.core.usage import QuotaUse
 from gpusched.placement.allowance import has_quota
 from gpusched.placement.quota import places
-from gpusched.policy.resolution import Resolution
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 
@@ -29,12 +27,18 @@ class NamespaceUse(msgspec.Struct, frozen=True):
 class QuotaLine(msgspec.Struct, frozen=True):
     """Use against one limit: slots of a family, slots of all (`*`), or `memory` in MiB. `limit` null is unlimited;
     `enforced` false means that the mode only tells.
+
+    `used` is what pods hold that are on a node or promised one, `pending` what others count for that wait for one
+    without the quota gate. `left` is what the quota lets a further pod take, null where there is no limit: slots whose
+    family is not known count against each family. It is negative where less than nothing is left.
     """
 
     namespace: str
     what: str
     used: int
+    pending: int
     limit: int | None
+    left: int | None
     enforced: bool
 
 
@@ -79,20 +83,21 @@ def quota_lines(cluster: Cluster) -> list[QuotaLine]:
 
 def _lines(name: str, cluster: Cluster) -> Iterator[QuotaLine]:
     resolution = cluster.resolution(name, {})
-    use = cluster.quota_use(name)
+    counted, held = cluster.quota_use(name), cluster.quota_use(name, placed=True)
     limits = dict(resolution.quota.families) if resolution.quota is not None else {}
     total = resolution.quota.total if resolution.quota is not None else None
-    enforced = has_quota(resolution)
-    for family in sorted({*limits, *(family for family, slots in use.families.items() if slots)}):
-        yield QuotaLine(name, family, use.families.get(family, 0), limits.get(family), enforced)
-    if total is not None or use.unknown:
-        yield QuotaLine(name, ALL_FAMILIES, use.total, total, enforced)
-    yield from _memory(name, resolution, use, enforced=enforced)
 
+    def line(what: str, used: int, whole: int, limit: int | None, unknown: int = 0) -> QuotaLine:
+        left = None if limit is None else limit - whole - unknown
+        return QuotaLine(name, what, used, whole - used, limit, left, has_quota(resolution))
 
-def _memory(name: str, resolution: Resolution, use: QuotaUse, *, enforced: bool) -> Iterator[QuotaLine]:
+    for family in sorted({*limits, *(family for family, slots in counted.families.items() if slots)}):
+        used, whole = held.families.get(family, 0), counted.families.get(family, 0)
+        yield line(family, used, whole, limits.get(family), counted.unknown)
+    if total is not None or counted.unknown:
+        yield line(ALL_FAMILIES, held.total, counted.total, total)
     if resolution.quota_memory_mib is not None:
-        yield QuotaLine(name, MEMORY, use.memory_mib, resolution.quota_memory_mib, enforced)
+        yield line(MEMORY, held.memory_mib, counted.memory_mib, resolution.quota_memory_mib)
 
 
 def gated_pods(cluster: Cluster) -> list[GatedPod]:

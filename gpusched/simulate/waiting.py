@@ -1,14 +1,17 @@
-"""What a pod could wait for: the fewest running pods of one node whose end would make room."""
+"""What a pod could wait for: the fewest pods of one node whose end would make room."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import combinations
 from typing import Final
+
+import msgspec
 
 from gpusched.core.codes import Reason
 from gpusched.core.pod import Pod
 from gpusched.native.ledger import pod_key
 from gpusched.native.node import BoundPod
+from gpusched.native.resources import missing
+from gpusched.placement import fit
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.world import World
@@ -17,43 +20,89 @@ from gpusched.state.node_state import NodeState
 
 #: Shortages that pass when a pod ends.
 _PASSING: Final = (Reason.MEMORY_CLAIM, Reason.FREE_REPLICAS, Reason.NATIVE_RESOURCES, Reason.QUOTA)
-#: Bounds of the search: nodes looked at, and sets of pods tried on each.
+#: Nodes looked at: so many where a pod is going already, and so many others.
 _NODES: Final = 3
-_SETS: Final = 80
+#: Pods named.
+_NAMED: Final = 3
 
 
-def release_that_fits(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World) -> str | None:
-    """The pods to wait for, such as `pod team-a/nb-3 on t4-02 holds it`; None when none would help."""
-    short = [state for reason in _PASSING for state in by_reason.get(reason, ())]
-    states = [state for state in short if _large_enough(state, candidate)][:_NODES]
-    best: tuple[Pod, ...] | None = None
-    where = ""
-    for state in states:
-        found = _smallest(candidate, state, world)
-        if found is not None and (best is None or len(found) < len(best)):
-            best, where = found, state.node.name
-    return _text(best, where, world) if best is not None else None
+class Release(msgspec.Struct, frozen=True):
+    """Pods to wait for, in words such as `pod team-a/nb-3 on t4-02 holds it`; `going` where all are being deleted."""
+
+    text: str
+    node: str
+    going: bool
+
+
+def release_that_fits(
+    candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
+) -> Release | None:
+    """The pods to wait for, those that are going already before others, then the fewest; None when none would help."""
+    best: tuple[bool, int, str, Sequence[Pod]] | None = None
+    for state in _promising(candidate, by_reason, world):
+        group = _smallest(candidate, state, world)
+        if group:
+            found = (not _going(group), len(group), state.node.name, group)
+            if best is None or found[:2] < best[:2]:
+                best = found
+    if best is None:
+        return None
+    _, _, node, pods = best
+    return Release(_text(pods, node, world), node, _going(pods))
+
+
+def _going(pods: Iterable[Pod]) -> bool:
+    return all(pod.deleting for pod in pods)
+
+
+def _promising(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World) -> Iterator[NodeState]:
+    """The first nodes by name that would do if they were empty: of those with pods that go, and of the others."""
+    left = {True: _NODES, False: _NODES}
+    for reason in _PASSING:
+        for state in by_reason.get(reason, ()):
+            if not any(left.values()):
+                return
+            if not _large_enough(state, candidate):
+                continue
+            going = any(bound.pod.deleting for bound in world.ledger.node(state.node.name).bound.values())
+            if left[going]:
+                left[going] -= 1
+                yield state
 
 
 def _large_enough(state: NodeState, candidate: Candidate) -> bool:
-    """Whether the node, if it were empty, had what the pod requests."""
-    offered = state.node.object.allocatable
-    asked = candidate.requests.items()
-    return all(offered.get(name, 0) >= amount or name in state.node.dra_resources for name, amount in asked)
+    """Whether the node, if it were empty, had what the pod requests, and is what it may run on."""
+    offered, served = state.node.object.allocatable, state.node.dra_resources
+    if any(offered.get(name, 0) < amount and name not in served for name, amount in candidate.requests.items()):
+        return False
+    return candidate.request is None or fit.static_reason(candidate.request, state.node) is None
 
 
-def _smallest(candidate: Candidate, state: NodeState, world: World) -> tuple[Pod, ...] | None:
-    ending = [bound for bound in world.ledger.node(state.node.name).bound.values() if _may_end(bound.pod)]
-    asked = candidate.request.demand.slots if candidate.request is not None else {}
-    ending.sort(key=lambda bound: (asked.keys().isdisjoint(bound.requests), _order(bound.pod)))
-    for tried, group in enumerate(_groups(ending)):
-        if tried >= _SETS:
-            return None
+def _smallest(candidate: Candidate, state: NodeState, world: World) -> Sequence[Pod]:
+    """Pods of the node without which it takes the pod, and none of which may stay; empty where it never does."""
+    native = world.ledger.node(state.node.name)
+    ending = [bound for bound in native.bound.values() if _may_end(bound.pod)]
+    lacking = missing(candidate.requests, native, state.node.dra_resources)
+    names = lacking or list(candidate.request.demand.slots if candidate.request is not None else ())
+
+    def held(bound: BoundPod) -> list[int]:
+        return [bound.requests.get(name, 0) for name in names]
+
+    def fits(group: Sequence[BoundPod]) -> bool:
         with _without(group, state.node.name, world):
-            fits = verdict(candidate, state, world) is None
-        if fits:
-            return tuple(bound.pod for bound in group)
-    return None
+            return verdict(candidate, state, world) is None
+
+    holders = sorted((bound for bound in ending if any(held(bound))), key=lambda bound: _order(bound.pod))
+    going = [bound for bound in holders if bound.pod.deleting]
+    groups = (going, *([bound] for bound in holders), holders, ending)
+    kept = next((group for group in groups if group and fits(group)), [])
+    kept = list(reversed(kept))
+    # The largest are tried last, so that few pods are left.
+    for bound in sorted(kept, key=lambda bound: (bound.pod.deleting, held(bound), -bound.pod.spec.priority)):
+        without = [other for other in kept if other is not bound]
+        if without and fits(without):
+            kept = without
+    return [bound.pod for bound in reversed(kept)]
 
 
 def _may_end(pod: Pod) -> bool:
@@ -65,13 +114,8 @@ def _order(pod: Pod) -> tuple[int, str, str]:
     return pod.spec.priority, pod.namespace, pod.name
 
 
-def _groups(ending: list[BoundPod]) -> Iterator[tuple[BoundPod, ...]]:
-    for size in range(1, len(ending) + 1):
-        yield from combinations(ending, size)
-
-
 @contextmanager
-def _without(group: tuple[BoundPod, ...], node_name: str, world: World) -> Iterator[None]:
+def _without(group: Sequence[BoundPod], node_name: str, world: World) -> Iterator[None]:
     """Both books without these pods of a node; put back at the end, whatever happens."""
     with world.cluster.without([key_of(bound.pod) for bound in group]):
         try:
@@ -83,11 +127,13 @@ def _without(group: tuple[BoundPod, ...], node_name: str, world: World) -> Itera
                 world.ledger.add(bound.pod, bound.requests, node_name)
 
 
-def _text(group: tuple[Pod, ...], node: str, world: World) -> str:
+def _text(group: Sequence[Pod], node: str, world: World) -> str:
     known = [f"{pod.namespace}/{pod.name}" for pod in group if world.may_name(pod.namespace)]
-    others = len(group) - len(known[:3])
+    alone = len(group) == 1
+    verb = ("is going" if alone else "are going") if _going(group) else ("holds it" if alone else "hold it")
     if not known:
-        return f"a pod of another namespace on {node} holds it" if others == 1 else f"{others} pods on {node} hold it"
+        who = "a pod of another namespace" if alone else f"{len(group)} pods"
+        return f"{who} on {node} {verb}"
+    others = len(group) - len(known[:_NAMED])
     more = f" and {others} more" if others else ""
-    names = ", ".join(known[:3])
-    return f"pod {names} on {node} holds it" if len(group) == 1 else f"pods {names}{more} on {node} hold it"
+    return f"pod{'' if alone else 's'} {', '.join(known[:_NAMED])}{more} on {node} {verb}"

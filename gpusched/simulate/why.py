@@ -1,32 +1,27 @@
 """`why`: everything there is to say about one pod, of the manifests or of the dump."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from gpusched.admission.admission import Admission
-from gpusched.core.constraints import Constraints
-from gpusched.core.demand import demand, mentions_gpu
-from gpusched.core.fingerprint import fingerprint
-from gpusched.core.names import LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION, QUOTA_GATE
+from gpusched.core.misspelt import asks_for_gpu
+from gpusched.core.names import QUOTA_GATE
 from gpusched.core.pod import Pod
-from gpusched.core.quantity import format_mib
 from gpusched.core.read_pod import read_pod
-from gpusched.placement.quota import exceeds_quota, position
-from gpusched.simulate.admit import Candidate, candidate_of
-from gpusched.simulate.expand import PlannedPod, bare_pod, expand
-from gpusched.simulate.explain import Explanation, explain_fully, with_suggestion
+from gpusched.simulate.admit import Candidate
+from gpusched.simulate.expand import PlannedPod, expand, no_pods
+from gpusched.simulate.explain import Explanation
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.outcome import Outcome
-from gpusched.simulate.placer import Placer
+from gpusched.simulate.outcome import Outcome, gate_notes
+from gpusched.simulate.owners import workload_of
 from gpusched.simulate.pod_status import status_notes
-from gpusched.simulate.remedy import recreated_fits
 from gpusched.simulate.result import PlacementView, PodView, admission_view
 from gpusched.simulate.run import Simulation
-from gpusched.simulate.unlower import unlowered
+from gpusched.simulate.stored_pod import as_stored
+from gpusched.simulate.waits import Wait, Waits, demand_text
 from gpusched.simulate.world import World
-from gpusched.state.events import key_of
 
 #: Short and plural names of kinds that kubectl users type.
 _KIND_NAMES: Final = {
@@ -70,6 +65,10 @@ class Why(msgspec.Struct, frozen=True):
     finished: str = ""
     #: When the pod was created, as the API server writes it.
     created: str = ""
+    #: Whether it stands for a workload that makes no pods now.
+    dormant: bool = False
+    #: Of a workload that lacks pods since those are refused, how many it has and how many not.
+    lacks: str = ""
 
 
 def parse_target(text: str) -> tuple[Target, ...]:
@@ -101,18 +100,17 @@ def _means(planned: PlannedPod, target: Target) -> bool:
     return planned.name == target.name or (not target.kind and manifest.name == target.name)
 
 
-def why_planned(outcome: Outcome, simulation: Simulation) -> Why:
+def why_planned(outcome: Outcome, simulation: Simulation, waits: Waits | None = None) -> Why:
     """A pod of the manifests, as the simulation left it."""
     (view,) = simulation.views((outcome,))
     candidate = outcome.candidate
     if candidate is None:
         return Why(view=view)
-    explanation = explain_fully(outcome.planned, candidate, simulation.world) if outcome.waiting else None
     return Why(
         view=view,
-        demand=_demand_text(candidate),
-        explanation=explanation,
-        line=_line(candidate.pod, simulation.world) if outcome.gated == "quota" else "",
+        demand=demand_text(candidate),
+        explanation=simulation.explanation(outcome, candidate) if outcome.waiting else None,
+        line=(waits or Waits(simulation.world)).line(candidate.pod) if outcome.gated == "quota" else "",
     )
 
 
@@ -136,6 +134,7 @@ def why_workload(manifest: Manifest, simulation: Simulation) -> Why | None:
     """
     before = len(simulation.outcomes)
     planned = expand([manifest], simulation.faults)
+    dormant = bool(planned) and planned[0].dormant
     simulation.run([manifest])
     if planned and len(simulation.outcomes) == before:
         simulation.create([msgspec.structs.replace(planned[0], dormant=False, per_node=False)])
@@ -143,10 +142,15 @@ def why_workload(manifest: Manifest, simulation: Simulation) -> Why | None:
     if not created:
         return None
     answer = why_planned(created[0], simulation)
+    note = f"it {no_pods(manifest)}: judged as if it made one now" if dormant else _NO_PODS
+    if dormant:
+        # The answer says so already.
+        simulation.remarks[:] = [text for text in simulation.remarks if not text.startswith(f"{manifest.where}: ")]
     return msgspec.structs.replace(
         answer,
-        view=msgspec.structs.replace(answer.view, placement=None, notes=(*answer.view.notes, _NO_PODS)),
+        view=msgspec.structs.replace(answer.view, placement=None, notes=(*answer.view.notes, note)),
         history=f"node {created[0].node} would take it" if created[0].node else "",
+        dormant=dormant,
     )
 
 
@@ -160,6 +164,8 @@ def _stands_for(manifest: Manifest, target: Target) -> bool:
     if target.namespace and manifest.namespace != target.namespace:
         return False
     if target.kind not in {"", "pod"}:
+        if not _may_be_of(manifest, target.name):
+            return False
         owner = read_pod(manifest.tree, []).owner
         owned = owner is not None and owner.kind.lower() == target.kind and owner.name == target.name
         # The object between the two has the name of the outer one and a suffix; only pods need be in a dump.
@@ -169,62 +175,75 @@ def _stands_for(manifest: Manifest, target: Target) -> bool:
     return manifest.name == target.name
 
 
-def why_standing(manifest: Manifest, world: World) -> Why:
-    """A pod of the cluster: why it waits, or why it is where it is."""
+def _may_be_of(manifest: Manifest, workload: str) -> bool:
+    """Whether an owner's name starts with that of the workload: of few pods all need be read."""
+    metadata = manifest.tree.get("metadata")
+    owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
+    return isinstance(owners, list) and any(
+        isinstance(owner, Mapping) and str(owner.get("name")).startswith(workload) for owner in owners
+    )
+
+
+def why_standing(manifest: Manifest, world: World, waits: Waits | None = None) -> Why:
+    """A pod of the cluster: why it waits, or why it is where it is. `waits` are kept for questions about many pods."""
     pod = read_pod(manifest.tree, [])
-    resolution = world.cluster.resolution(pod.namespace, pod.annotations)
-    asked = demand(pod, world.cluster.resources, resolution.own.claim_mib)
-    written = unlowered(manifest.tree, resolution.constraints.node_selector)
-    candidate = candidate_of(pod, read_pod(written, []).spec, asked, world)
-    planned = msgspec.structs.replace(bare_pod(manifest), tree=written)
     view = PodView(
         namespace=pod.namespace,
         name=pod.name,
-        owner=planned.owner,
+        owner=workload_of(pod, world.between),
         source=manifest.source,
         admission=admission_view(Admission()),
-        notes=status_notes(manifest.tree),
+        notes=(*gate_notes(pod.spec.gates), *status_notes(manifest.tree)),
     )
-    answer = Why(view=view, demand=_demand_text(candidate), created=pod.created)
+    answer, waits = Why(view=view, created=pod.created), waits or Waits(world)
+    if pod.deleting and not (pod.terminal or pod.spec.node_name):
+        return msgspec.structs.replace(answer, demand=demand_text(as_stored(manifest, world)[1]))
+    if not (pod.terminal or pod.spec.node_name or pod.spec.gates):
+        return _waiting(answer, waits.of(manifest, pod))
+    _, candidate = as_stored(manifest, world)
+    answer = msgspec.structs.replace(answer, demand=demand_text(candidate))
     if pod.terminal:
         notes = (f"finished ({pod.phase}): it holds no GPU any more", *view.notes)
         return _with(answer, finished=pod.phase, notes=notes)
     if pod.spec.node_name:
-        placement = PlacementView(node=pod.spec.node_name, resources=dict(sorted(asked.slots.items())), score=0)
+        slots = candidate.request.demand.slots if candidate.request is not None else {}
+        placement = PlacementView(node=pod.spec.node_name, resources=dict(sorted(slots.items())), score=0)
         return _with(answer, history=_history(pod, candidate, world), placement=placement)
     if QUOTA_GATE in pod.spec.gates:
-        return _with(answer, line=_line(pod, world), gated="quota")
-    if pod.spec.gates:
-        return _with(answer, gated=pod.spec.gates[0])
-    taker = Placer(world).choose(candidate, None)
-    if taker is not None:
-        return _with(answer, history=f"node {taker} takes it now: kube-scheduler should place it soon")
-    explanation = explain_fully(planned, candidate, world)
-    outdated = _outdated(pod, candidate)
-    if outdated and recreated_fits(planned, candidate, world):
-        explanation = with_suggestion(explanation, "Create it anew as it is: the policy of today lets it run")
-    notes = (*_where_to_change(explanation.view.suggestion, planned.owner), *view.notes)
-    return _with(answer, explanation=explanation, history=outdated, unschedulable=explanation.view, notes=notes)
+        return _with(answer, line=waits.line(pod), gated="quota")
+    return _with(answer, gated=pod.spec.gates[0])
+
+
+def _waiting(answer: Why, wait: Wait) -> Why:
+    answer, explanation, view = msgspec.structs.replace(answer, demand=wait.demand), wait.explanation, answer.view
+    if explanation is None:
+        return _with(answer, history=wait.history)
+    notes = (*_where_to_change(explanation.view.suggestion, view.owner), *explanation.caveats, *view.notes)
+    return _with(answer, explanation=explanation, history=wait.history, unschedulable=explanation.view, notes=notes)
 
 
 def _where_to_change(suggestion: str, owner: str | None) -> tuple[str, ...]:
     """Pods that a controller made are changed where it has their template."""
-    if owner is None or not suggestion.startswith(_OF_PODS):
+    if owner is None or not (suggestion.startswith(_OF_PODS) or "; or " in suggestion):
         return ()
     return (f"change it in the pod template: {owner} made this pod and would make the same again",)
 
 
 def waits(manifest: Manifest, world: World) -> bool:
-    """Whether it is a pod that asks for a GPU and is on no node."""
+    """Whether it is a pod that asks for a GPU, or for what was meant to be one, and is on no node."""
+    if _on_node(manifest):
+        return False
     pod = read_pod(manifest.tree, [])
-    return not (pod.terminal or pod.spec.node_name) and mentions_gpu(pod, world.cluster.resources)
+    if pod.terminal or pod.spec.node_name:
+        return False
+    return asks_for_gpu(pod, world.cluster.resources, world.cluster.facts.resources)
 
 
-def with_note(answer: Why, note: str) -> Why:
-    """The answer with one more note, before the others."""
-    return _with(
-        answer, answer.explanation, answer.line, answer.history, answer.finished, notes=(note, *answer.view.notes)
-    )
+def _on_node(manifest: Manifest) -> bool:
+    """Whether it plainly is: most pods of a cluster are, and reading all of each takes long."""
+    spec = manifest.tree.get("spec")
+    node_name = spec.get("nodeName") if isinstance(spec, Mapping) else None
+    return isinstance(node_name, str) and bool(node_name)
 
 
 def _with(
@@ -237,41 +256,9 @@ def _with(
 ) -> Why:
     """The answer with its findings, of which `view` are those that programs read too."""
     seen = msgspec.structs.replace(answer.view, **view)
-    return Why(seen, answer.demand, explanation, line, history, finished, answer.created)
-
-
-def _outdated(pod: Pod, candidate: Candidate) -> str:
-    """Affinity stays as it was lowered: a policy that has changed since does not reach the pod."""
-    return "" if candidate.request is None else outdated(pod, candidate.request.resolution.constraints)
-
-
-def outdated(pod: Pod, constraints: Constraints) -> str:
-    """What to do about a pod that was lowered under other constraints than those of today; empty when it was not."""
-    if pod.annotations.get(POLICY_HASH_ANNOTATION) in {None, fingerprint(constraints)}:
-        return ""
-    rules = pod.annotations.get(LOWERED_ANNOTATION, "")
-    return f"it was created under an older policy ({rules}): recreate it, so that the policy of today holds"
-
-
-def _demand_text(candidate: Candidate) -> str:
-    request = candidate.request
-    if request is None:
-        return "no GPU"
-    parts = [f"{count} {resource}" for resource, count in sorted(request.demand.slots.items())]
-    if request.demand.claim_mib is not None:
-        parts.append(f"claim {format_mib(request.demand.claim_mib)} per slot")
-    return ", ".join(parts)
-
-
-def _line(pod: Pod, world: World) -> str:
-    """The place in the quota line, and who holds what it waits for."""
-    place = position(key_of(pod), world.cluster)
-    if place is None:
-        return ""
-    if exceeds_quota(key_of(pod), world.cluster):
-        return f"it asks for more than the whole quota of namespace {pod.namespace} and never goes: ask for less"
-    holders = ", ".join(place.holders) if place.holders else "nobody"
-    return f"place {place.place} in the line of namespace {pod.namespace}; slots held by {holders}"
+    return msgspec.structs.replace(
+        answer, view=seen, explanation=explanation, line=line, history=history, finished=finished
+    )
 
 
 def _history(pod: Pod, candidate: Candidate, world: World) -> str:

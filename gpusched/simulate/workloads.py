@@ -5,6 +5,7 @@ from gpusched.admission.judge_workload import Judge, judge_workload, merged
 from gpusched.admission.templates import templates_of
 from gpusched.core.fault import Fault
 from gpusched.core.read_pod import read_template
+from gpusched.simulate.amounts import judge_amounts
 from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.simulate.world import World
 
@@ -19,9 +20,12 @@ def judge_templates(manifest: Manifest, world: World, faults: list[InputFault] |
         resources=cluster.resources,
         resolve=lambda annotations: cluster.resolution(manifest.namespace, annotations),
     )
+    admission = merged(judge_workload(manifest.tree, None, judge))
     if faults is not None:
         found: list[Fault] = []
         for template in templates_of(manifest.tree, found) or ():
             read_template(template.tree, found, template.path, manifest.namespace, manifest.name, None)
+            if admission.allowed:
+                judge_amounts(template.tree, template.path, cluster.resources, found)
         faults.extend(located(manifest, found))
-    return merged(judge_workload(manifest.tree, None, judge))
+    return admission

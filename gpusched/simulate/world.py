@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from gpusched.core.cluster_facts import RuntimeClass
+from gpusched.core.codes import Reason
 from gpusched.core.demand import native_requests
 from gpusched.core.dra import read_device_class, read_resource_slice
 from gpusched.core.fault import Fault
@@ -12,6 +13,8 @@ from gpusched.core.read_pod import read_pod
 from gpusched.native.ledger import NativeLedger
 from gpusched.policy.model import Config
 from gpusched.simulate.manifest import InputFault, Manifest, located
+from gpusched.simulate.node_classes import NodeClasses
+from gpusched.simulate.owners import between
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import NamespaceObject, Seen, Upsert, key_of
 from gpusched.state.read_namespace import read_namespace
@@ -39,7 +42,9 @@ _ORDER = list(_READERS)
 class World:
     """The cluster that manifests are tried on. `pods` are all unfinished pods of the dump, by namespace and name.
 
-    `may_name` says of a namespace whether its pods may be named to whoever asks.
+    `may_name` says of a namespace whether its pods may be named to whoever asks. `elsewhere` are nodes of the same
+    cluster that are not in this world: why each does not take the pod that is asked about, None where that is unknown.
+    `between` are the ReplicaSets and Jobs of the dump with what controls them.
     """
 
     def __init__(self, config: Config, *, known: bool = True) -> None:
@@ -49,6 +54,9 @@ class World:
         self.faults: list[InputFault] = []
         self.kinds: set[str] = set()
         self.may_name: Callable[[str], bool] = lambda _: True
+        self.elsewhere: Mapping[str, Reason | None] = {}
+        self.between: dict[tuple[str, str, str], str] = {}
+        self.node_classes = NodeClasses()
 
     @property
     def runtime_classes(self) -> Mapping[str, RuntimeClass]:
@@ -69,6 +77,7 @@ def load(manifests: Iterable[Manifest], config: Config, *, known: bool = True) -
     seen: dict[tuple[str, str], list[Seen]] = {kind: [] for kind in _ORDER}
     for manifest in manifests:
         kind = (manifest.group, manifest.kind)
+        world.between.update(between(manifest))
         reader = _READERS.get(kind)
         if reader is None:
             continue

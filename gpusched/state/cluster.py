@@ -191,9 +191,9 @@ class Cluster:
             )
         return self._facts
 
-    def quota_use(self, namespace: str, *, without: str = "") -> QuotaUse:
-        """What a namespace holds, leaving out one pod (the one that asks)."""
-        return self.books.quota_use(namespace, without=without)
+    def quota_use(self, namespace: str, *, without: str = "", placed: bool = False) -> QuotaUse:
+        """What counts against a namespace's quota, but for one pod (the one that asks); `placed` as in the books."""
+        return self.books.quota_use(namespace, without=without, placed=placed)
 
     def gated(self) -> list[PodRecord]:
         """Pods that still carry the quota gate, oldest first within a priority, highest priority first.

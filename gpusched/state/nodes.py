@@ -15,19 +15,21 @@ from gpusched.state.selection import Selection
 
 #: Shared texts and kinds kept in memory; beyond this the memory starts anew, since both come from users.
 _MEMO_LIMIT: Final = 50_000
+_ZONE: Final = "topology.kubernetes.io/zone"
 #: What stands for itself within a JSON string.
 _PLAIN: Final = re.compile(r"[ !#-\[\]-~]+")
 
 
 class NodeBooks:
     """Keeps one state for each node. `signatures` are those of the states, for questions about thousands of nodes, and
-    one object where they are equal. `products` are those of all pools with
-    slots, the same set until they change.
+    one object where they are equal; `zones` are those of the nodes that are in one. `products` are those of all pools
+    with slots, the same set until they change.
     """
 
     def __init__(self) -> None:
         self.states: dict[str, NodeState] = {}
         self.signatures: dict[str, str] = {}
+        self.zones: dict[str, str] = {}
         self.products: frozenset[str] = frozenset()
         self.selection = Selection(self.states)
         self._odd_names: set[str] = set()
@@ -68,6 +70,7 @@ class NodeBooks:
             state.set_node(node, kind)
         if before is None or before.object.labels != node.object.labels:
             self.selection.look_again(node.name)
+            self._place(node)
         self._offer(_products(before), _products(node))
 
     def drop(self, name: str) -> None:
@@ -75,9 +78,15 @@ class NodeBooks:
         state = self.states.pop(name, None)
         if state is not None:
             del self.signatures[name]
+            self.zones.pop(name, None)
             self._odd_names.discard(name)
             self.selection.look_again(name)
             self._offer(_products(state.node), [])
+
+    def _place(self, node: Node) -> None:
+        self.zones.pop(node.name, None)
+        if _ZONE in node.object.labels:
+            self.zones[node.name] = node.object.labels[_ZONE]
 
     def _sign(self, name: str, signature: str) -> None:
         if len(self._alike) >= _MEMO_LIMIT:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gpusched.core.demand import Demand, demand, mentions_gpu
+from gpusched.core.misspelt import names_of, near_misses
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.node import Node
 from gpusched.core.pod import Pod
@@ -27,7 +28,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodBooks:
-    """Keeps every unfinished GPU pod; pods without GPU are not kept.
+    """Keeps every unfinished GPU pod; pods without GPU are not kept, but for those that wait for a misspelt one.
 
     A pod counts on its node from the moment it is reserved or seen bound, until it is seen finished or gone. A
     terminating pod still holds its GPU.
@@ -46,7 +47,7 @@ class PodBooks:
     def see(self, key: str, pod: Pod) -> bool:
         """Take in a pod as the API server has it now; whether the books say something else than before."""
         resources = self._cluster.resources
-        if pod.terminal or not mentions_gpu(pod, resources):
+        if pod.terminal or not (mentions_gpu(pod, resources) or self._waits_misspelt(pod)):
             return self.forget(key)
         claim = self._cluster.resolution(pod.namespace, pod.annotations).own.claim_mib
         pod = self._shared.pod(pod)
@@ -61,6 +62,14 @@ class PodBooks:
             self._reserved.pop(key, None)
             self._place(key, pod.spec.node_name, _holder(pod, asked))
         return True
+
+    def _waits_misspelt(self, pod: Pod) -> bool:
+        """Whether the pod waits for what was meant to be a GPU, and no node has: people look for it among GPU pods."""
+        if pod.spec.node_name:
+            return False
+        slips = near_misses(names_of(pod), self._cluster.resources, frozenset())
+        offered = (state.node.object.allocatable for state in self._cluster.nodes.values())
+        return bool(slips) and not any(slips.keys() & amounts.keys() for amounts in offered)
 
     def forget(self, key: str) -> bool:
         """Drop a pod that is finished or gone, with any promise to it; whether it was in the books."""
@@ -137,20 +146,23 @@ class PodBooks:
         for key, holder in self._by_node.get(node_name, {}).items():
             state.hold(key, holder)
 
-    def quota_use(self, namespace: str, *, without: str = "") -> QuotaUse:
-        """Slots and memory that a namespace holds: bound pods, promises, and pods that wait without the quota gate.
+    def quota_use(self, namespace: str, *, without: str = "", placed: bool = False) -> QuotaUse:
+        """Slots and memory that count against a quota: bound pods, promises, and pods that wait without the quota gate.
 
         With `without` (the pod that asks), waiting pods behind it in the line do not count: two pods that both wait
-        for the last slot would otherwise refuse each other for ever.
+        for the last slot would otherwise refuse each other for ever. With `placed` no pod that waits counts: what is
+        left is what the namespace holds.
         """
         asker = self.records.get(without)
         families: dict[str, int] = {}
         unknown = memory = unknown_memory = 0
         for key in self._by_namespace.get(namespace, {}):
+            node_name = self._node_of.get(key)
+            if placed and node_name is None:
+                continue
             if key == without or self._waits_gated(key) or self._waits_behind(key, asker):
                 continue
             slots_asked, claim = self._asked(key)
-            node_name = self._node_of.get(key)
             state = self._cluster.nodes.get(node_name) if node_name else None
             for resource, slots in slots_asked.items():
                 family, slot_memory = self._family(key, resource, state.node if state else None)

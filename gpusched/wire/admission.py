@@ -15,8 +15,8 @@ class GroupKind(msgspec.Struct):
     kind: str = ""
 
 
-class AdmissionRequest(msgspec.Struct, rename="camel"):
-    """What is asked. `tree`, as JSON not read yet, is null on DELETE, `old_tree` on CREATE."""
+class Asked(msgspec.Struct, rename="camel"):
+    """What is asked, but for the objects that it is about."""
 
     uid: str = ""
     kind: GroupKind = msgspec.field(default_factory=GroupKind)
@@ -24,16 +24,36 @@ class AdmissionRequest(msgspec.Struct, rename="camel"):
     name: str | None = None
     namespace: str | None = None
     operation: str = ""
-    tree: msgspec.Raw = msgspec.field(name="object", default=_NULL)
-    old_tree: msgspec.Raw = msgspec.field(name="oldObject", default=_NULL)
     dry_run: bool | None = None
 
+    @property
+    def of_pod(self) -> bool:
+        """Whether the object is a Pod, or a part of one where there is a `sub_resource`."""
+        return self.kind.kind == "Pod" and not self.kind.group
 
-class AdmissionReviewRequest(msgspec.Struct, rename="camel"):
-    """The envelope as it arrives."""
+
+class AdmissionRequest(Asked):
+    """What is asked. `tree`, as JSON not read yet, is null on DELETE, `old_tree` on CREATE."""
+
+    tree: msgspec.Raw = msgspec.field(name="object", default=_NULL)
+    old_tree: msgspec.Raw = msgspec.field(name="oldObject", default=_NULL)
+
+
+class Envelope(msgspec.Struct, rename="camel"):
+    """What a review is wrapped in."""
 
     api_version: str = ""
     kind: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is the version that gpusched answers."""
+        return self.api_version == "admission.k8s.io/v1" and self.kind == "AdmissionReview"
+
+
+class AdmissionReviewRequest(Envelope):
+    """The envelope as it arrives."""
+
     request: AdmissionRequest | None = None
 
 

@@ -30,7 +30,7 @@ from gpusched.wire.extender import (
     NodeListAnswer,
 )
 from gpusched.wire.kept_answers import KeptAnswer, KeptAnswers
-from gpusched.wire.name_lists import filter_result
+from gpusched.wire.name_lists import filter_result, priorities
 
 _ARGS: Final = msgspec.json.Decoder(ExtenderArgs)
 _PREEMPTION_ARGS: Final = msgspec.json.Decoder(ExtenderPreemptionArgs)
@@ -70,24 +70,25 @@ def answer_filter(
     body: bytes,
     cluster: Cluster,
     *,
-    retry: bool = False,
+    again: Callable[[str], bool] = lambda _uid: False,
     observe: Observer = unobserved,
     kept: KeptAnswers | None = None,
 ) -> bytes:
-    """ExtenderArgs to ExtenderFilterResult. `retry` says that the same pod was asked about before.
+    """ExtenderArgs to ExtenderFilterResult. `again` says whether a pod was asked about before.
 
     With `kept`, a call that comes again is answered from there while nothing changed that its answer depends on.
     """
-    found = None if kept is None else kept.get(body, cluster.generation, retry=retry)
+    found = None if kept is None else kept.get(body, cluster.generation)
     if found is None:
-        found = _filtered(body, cluster, retry=retry)
-        if kept is not None:
-            kept.put(body, found, retry=retry)
+        found = _filtered(body, cluster, again)
+        # The few candidates are for the first call alone.
+        if kept is not None and not (cluster.config.candidates and found.decision.kept):
+            kept.put(body, found)
     observe(found.decision)
     return found.body
 
 
-def _filtered(body: bytes, cluster: Cluster, *, retry: bool) -> KeptAnswer:
+def _filtered(body: bytes, cluster: Cluster, again: Callable[[str], bool]) -> KeptAnswer:
     try:
         request, names, nodes = _question(body, cluster)
     except _UnreadableError as error:
@@ -95,7 +96,8 @@ def _filtered(body: bytes, cluster: Cluster, *, retry: bool) -> KeptAnswer:
         return KeptAnswer(answered, Decision("filter", code=_UNREADABLE))
     answer = filter_nodes(request, names, cluster)
     decision = _decision("filter", request, _filter_code(answer), asked=len(names), kept=len(answer.fits))
-    fits = candidates(request, answer.fits, cluster, cluster.config.candidates, retry=retry)
+    most = cluster.config.candidates
+    fits = candidates(request, answer.fits, cluster, most, retry=most > 0 and again(request.uid))
     if nodes is None and not answer.unknown and cluster.node_books.plain_names and request.demand.slots:
         refused = [(refused, REASON_TEXT[reason]) for reason, refused in answer.by_reason.items()]
         return KeptAnswer(filter_result(fits, refused), decision)
@@ -117,9 +119,11 @@ def answer_prioritize(body: bytes, cluster: Cluster, *, observe: Observer = unob
     except _UnreadableError:
         observe(Decision("prioritize", code=_UNREADABLE))
         return b"[]"
-    by_name = scores(request, names, cluster)
-    observe(_decision("prioritize", request, "scored", asked=len(names), kept=len(by_name)))
-    return msgspec.json.encode([HostPriority(host=name, score=score) for name, score in by_name.items()])
+    by_score = scores(request, names, cluster)
+    observe(_decision("prioritize", request, "scored", asked=len(names), kept=sum(map(len, by_score.values()))))
+    if cluster.node_books.plain_names:
+        return priorities(by_score)
+    return msgspec.json.encode([HostPriority(name, score) for score, equals in by_score.items() for name in equals])
 
 
 def answer_preempt(body: bytes, cluster: Cluster, *, observe: Observer = unobserved) -> bytes:

@@ -11,7 +11,8 @@ class Decision(msgspec.Struct, frozen=True):
     `verb` is mutate, validate, filter, prioritize, preempt or bind. `code` is a refusal's stable code, or what stands
     for success: `allowed`, `fits`, `scored`, `kept`, `bound`. `asked` and `kept` count nodes. `findings` are pairs of
     code and mode (enforce, warn, audit) of an admission. `message` is the sentence of a refusal by admission. `dry_run`
-    tells that nothing would have come of it.
+    tells that nothing would have come of it. `workload` is kind and name of what makes the object under review, such
+    as `Deployment/web`, empty where nothing does.
     """
 
     verb: str
@@ -26,6 +27,7 @@ class Decision(msgspec.Struct, frozen=True):
     findings: tuple[tuple[str, str], ...] = ()
     message: str = ""
     dry_run: bool = False
+    workload: str = ""
 
 
 Observer = Callable[[Decision], None]

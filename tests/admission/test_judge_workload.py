@@ -87,6 +87,15 @@ def test_changed_gpu_parts_are_judged(change: Any) -> None:
     assert "gpu-policy-max-gpus" in _codes(new, old, max_gpus_per_pod="4")[0]
 
 
+@pytest.mark.parametrize(("webhook", "count"), [(True, 200), (False, 300)])
+def test_the_webhook_judges_so_many_templates_that_others_need_not_wait(webhook: bool, count: int) -> None:
+    group = {"template": {"spec": pod(gpus=1)["spec"]}}
+    tree = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {"workerGroupSpecs": [group] * 300}}
+    judge = Judge("team-a", ClusterFacts(), Config(), RESOURCES, resolver({}, Config(), "team-a"), webhook=webhook)
+
+    assert len(judge_workload(tree, None, judge)) == count
+
+
 def test_an_object_that_is_being_deleted_passes() -> None:
     tree = _deployment(gpus=8)
     tree["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"

@@ -72,6 +72,19 @@ def test_the_rest_of_the_affinity_is_kept() -> None:
     assert after["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] == preferred
 
 
+def test_more_terms_than_can_be_stored_are_narrowed_to_labelled_nodes() -> None:
+    terms = [{"matchExpressions": [{"key": f"k{index}", "operator": "Exists"}]} for index in range(600)]
+    terms[1:1] = [{}, {"matchExpressions": [ZONE, MIXED]}]
+    tree = pod(affinity=affine(*terms))
+    once = lowered(tree)
+
+    assert once == [
+        term if index in {1, 2} else {"matchExpressions": [*term["matchExpressions"], HOPPER]}
+        for index, term in enumerate(terms)
+    ]
+    assert lowered(pod(affinity=affine(*once))) == once
+
+
 def test_an_empty_term_matches_nothing_and_stays_so() -> None:
     assert lowered(pod(affinity=affine({}, {"matchExpressions": [ZONE]}))) == [
         {},

@@ -88,7 +88,9 @@ def test_pods_that_violate_a_new_policy_are_counted_and_named(
         (PLAIN, {"families": "turing"}),
         (PLAIN, {"families": "hopper", "mode": "warn"}),
         (PLAIN, {"families": "hopper", "mode": "enforce,family=audit"}),
-        (PLAIN, {"quota": "*=1"}),
+        (PLAIN, {"quota": "*=2, turing=2"}),
+        (PLAIN, {"quota": "*=1", "mode": "enforce,quota=warn"}),
+        (PLAIN, {"quota": "hopper=1"}),
         (PLAIN, {"placement": "spread"}),
         ([running("elsewhere", "t4", namespace="team-b")], {"families": "hopper"}),
         ([pod("waits")], {"families": "hopper"}),
@@ -100,6 +102,30 @@ def test_pods_that_violate_a_new_policy_are_counted_and_named(
 )
 def test_nothing_is_said_where_nothing_changes_for_pods(pods: list[Tree], policy: dict[str, str]) -> None:
     assert told(cluster_of(*NODES, *pods), written(**policy)) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "exceeded"),
+    [
+        ({"quota": "turing=1"}, "2 of turing=1"),
+        ({"quota": "turing=1, *=0"}, "2 of *=0, 2 of turing=1"),
+        ({"quota_gpu_memory": "20Gi"}, "30Gi of 20Gi"),
+    ],
+)
+def test_a_quota_below_what_is_in_use(policy: dict[str, str], exceeded: str) -> None:
+    cluster = cluster_of(*NODES, *PLAIN, pod("waits"))
+    new = written(**policy)
+
+    assert told(cluster, new) == [f"quota: {exceeded} in use; running pods stay, new ones wait."]
+    assert told(cluster, new, new) == []
+    raised = Written(new.annotations | {"gpusched.io/placement": "spread"})
+    assert told(cluster, raised, new) == []
+
+
+def test_a_quota_and_a_rule_at_once() -> None:
+    found = told(cluster_of(*NODES, *PLAIN), written(families="hopper", quota="*=1"))
+
+    assert [line.partition(":")[0] for line in found] == ["quota", "gpu-policy-family"]
 
 
 def test_a_write_that_leaves_policy_as_it_is_says_nothing() -> None:

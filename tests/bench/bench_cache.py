@@ -130,7 +130,7 @@ async def _measured(url: str, parent: Connection) -> None:
 
         def answer() -> None:
             parent.recv()
-            parent.send(Reading(_resident_mib(), time.process_time() - cpu, probe.take()))
+            parent.send(Reading(resident_mib(), time.process_time() - cpu, probe.take()))
 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(service.run())
@@ -156,7 +156,8 @@ def _kubeconfig(url: str) -> str:
     )
 
 
-def _resident_mib() -> float:
+def resident_mib() -> float:
+    """Memory of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
 
 

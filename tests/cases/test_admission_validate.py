@@ -66,7 +66,7 @@ def test_av_08_two_vendors_in_one_pod_are_warned_of() -> None:
     assert "gpu-mixed-resources" in answer.codes
     assert any("amd.com/gpu, nvidia.com/gpu" in line for line in answer.warnings)
     (view,) = simulated(tree, on=world)
-    assert reasons(view) == {"native-resources": 2}
+    assert reasons(view) == {"no-resource": 2}
 
 
 def test_av_08_two_vendors_are_refused_where_families_are_of_one() -> None:

@@ -53,7 +53,7 @@ def test_ob_03_nothing_is_shown_as_used_once_the_pod_is_gone() -> None:
     assert state.use("nvidia.com/gpu") == PoolUse(used=1, claims=(3072,))
     cluster.apply(Gone(Kind.POD, "u1"))
     assert state.use("nvidia.com/gpu") == PoolUse()
-    (view,) = node_views([state])
+    (view,) = node_views([state], cluster)
     assert [pool.used for pool in view.pools] == [0]
     assert (dict(state.holders), dict(cluster.pods)) == ({}, {})
 

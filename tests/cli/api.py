@@ -38,6 +38,7 @@ class Api:
         self.page = page
         self.answers: dict[str, tuple[int, object]] = {}
         self.requests: list[tuple[str, dict[str, str]]] = []
+        self.tokens: list[str | None] = []
         self._server = _Server(("127.0.0.1", 0), self._handler())
 
     def put(self, *trees: Tree) -> None:
@@ -104,6 +105,7 @@ class Api:
                 parts = urlsplit(self.path)
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
                 api.requests.append((parts.path, query))
+                api.tokens.append(self.headers.get("Authorization"))
                 status, body = api.answer(parts.path, query)
                 content = body if isinstance(body, bytes) else json.dumps(body).encode()
                 self.send_response(status)

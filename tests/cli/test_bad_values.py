@@ -91,7 +91,7 @@ def test_nodes_that_are_not_whole(folder: Folder, text: str, pools: int, errors:
 
     assert ran.code == (2 if errors else 0)
     assert [(view["name"], len(view["pools"])) for view in ran.json["nodes"]] == [("node-1", pools), ("t4", 1)]
-    assert ran.errors == [f"{dump}:1: {error}" for error in errors]
+    assert ran.errors == [f"{dump}, document 1: {error}" for error in errors]
 
 
 _WRONG: list[Any] = [None, "x", 3, 1.5, True, [], {}, [None], ["x"], {"x": None}, {"x": ["y"]}, 10**40, -1]

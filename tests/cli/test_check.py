@@ -10,7 +10,7 @@ def check(folder: Folder, *trees: Tree, options: tuple[object, ...] = ("-o", "js
 def test_the_shape_of_the_json(folder: Folder) -> None:
     ran = check(folder, workload("Deployment", "web", replicas=3))
 
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.notes) == (0, ["judged without a cluster: no namespace policy known for team-a"])
     assert ran.json == {
         "pods": [
             {
@@ -40,6 +40,13 @@ def test_a_refusal_is_exit_code_1(folder: Folder) -> None:
         ("Pod", None),
     ]
     assert ran.json["summary"] == {"pods": 2, "placed": 0, "denied": 1, "unschedulable": 0, "gated": 0}
+
+
+def test_policies_that_are_not_known_are_named(folder: Folder) -> None:
+    spaces = [namespace("team-c", families="turing")]
+    ran = check(folder, *spaces, pod("p"), pod("q", "team-b"), pod("r", "team-c"), pod("s", "team-d", gpus="500m"))
+
+    assert ran.notes == ["judged without a cluster: no namespace policy known for team-a, team-b"]
 
 
 def test_a_refused_namespace_is_exit_code_1(folder: Folder) -> None:

@@ -25,7 +25,7 @@ def test_all_errors_are_told_with_their_paths(folder: Folder) -> None:
     ran = run("config", "check", path)
 
     assert (ran.code, ran.out) == (2, "")
-    paths = [error.removeprefix(f"{path}:1: ").partition(":")[0] for error in ran.errors]
+    paths = [error.removeprefix(f"{path}, document 1: ").partition(":")[0] for error in ran.errors]
     assert sorted(paths) == ["claims.reserve", "defaultPolcy", "defaultPolicy.mode", "extender.weight"]
 
 

@@ -85,7 +85,8 @@ def test_the_last_version_of_an_object_counts_and_a_note_says_so(folder: Folder)
 
     assert [item.tree["metadata"] for item in inputs.manifests] == [namespace("a", families="turing")["metadata"]]
     assert inputs.errors == []
-    assert inputs.notes == [f"Namespace a: {folder.path}/p.yaml:2 replaces what {folder.path}/p.yaml:1 says"]
+    path = folder.path / "p.yaml"
+    assert inputs.notes == [f"Namespace a: {path}, document 2 replaces what {path}, document 1 says"]
 
 
 def test_faults_of_a_dump_join_the_errors(folder: Folder) -> None:

@@ -57,7 +57,7 @@ def test_every_problem_has_its_fix(folder: Folder) -> None:
 
 def test_proposed_policy_and_configuration_judge_what_runs(folder: Folder) -> None:
     runs = bound(pod("p", annotations=ASKS), "a", ours=False)
-    cluster = (t4_node("a"), h100_node("h"), namespace(), runs)
+    cluster = (t4_node("a"), h100_node("h"), namespace(), namespace("elsewhere"), runs)
     policy = folder.documents("policy.yaml", namespace(families="hopper"))
     head = "apiVersion: gpusched.io/v1alpha1\nkind: Config\n"
     config = folder.write("config.yaml", f"{head}defaultPolicy: {{mode: enforce, families: [hopper]}}\n")
@@ -89,7 +89,7 @@ def test_bad_input_is_exit_code_2(folder: Folder) -> None:
     assert ran.code == 2
     assert ran.errors == [
         (
-            f'{bad}:1: metadata.annotations: Namespace team-a: gpusched.io/families "hoper", which is no GPU family; '
+            f'{bad}, document 1: metadata.annotations: Namespace team-a: gpusched.io/families "hoper", which is no GPU family; '
             "write hopper"
         )
     ]

@@ -6,10 +6,9 @@ import pytest
 
 from gpusched.cli.access import Access, Forbidden, Unavailable, Wanted
 from gpusched.cli.live import read_cluster
-from tests.build import bound, h100_node, namespace, pod, t4_node
+from tests.build import bound, container, h100_node, namespace, pod, t4_node
 from tests.cli.api import CONFIG_MAP, Api, config_map
 from tests.cli.commands import Ran, run
-from tests.simulate.scene import owned, workload
 
 CLUSTER = [t4_node("t", gpus=2, replicas=4), h100_node("h"), namespace(), bound(pod("p"), "h"), pod("q", gpus=9)]
 CONFIG = "apiVersion: gpusched.io/v1alpha1\nkind: Config\n"
@@ -194,7 +193,7 @@ def test_errors_in_the_configuration_are_notes(api, ask):
     ],
 )
 def test_the_namespace_of_a_name(api, ask, arguments, context, code, found):
-    api.put(bound(pod("p", "team-b"), "h"))
+    api.put(bound(pod("p", "team-b"), "h"), namespace("team-c"))
     ran = ask("why", *arguments, "-o", "json", namespace=context)
 
     assert ran.code == code
@@ -204,20 +203,31 @@ def test_the_namespace_of_a_name(api, ask, arguments, context, code, found):
 
 
 def test_why_without_a_name_is_about_gpu_pods_that_wait(api, ask):
-    api.put(pod("cpu", gpus=None), pod("r", "team-b"))
+    misspelt = pod("slip", "team-b", container(resources={"limits": {"nvidia.com/gpus": "1"}}))
+    api.put(pod("cpu", gpus=None), pod("r", "team-b"), misspelt)
 
     assert ask("why", "-o", "name", namespace="team-a").out == "pod/q\n"
-    assert ask("why", "-A", "-o", "name").out == "pod/q\npod/r\n"
-    assert ask("why", "-o", "name").out == "pod/q\npod/r\n"
+    assert ask("why", "-A", "-o", "name").out == "pod/q\npod/r\npod/slip\n"
+    assert ask("why", "-o", "name").out == "pod/q\npod/r\npod/slip\n"
 
 
 def test_where_nothing_waits(api, ask):
-    ran = ask("why", "-n", "team-aa")
-    assert (ran.code, ran.out) == (0, "no GPU pod waits in namespace team-aa (-A looks in all)\n")
-    assert "there is no namespace team-aa; did you mean team-a?" in ran.notes
-    assert not ask("why", "-n", "team-a").notes
     api.put(namespace("empty"))
-    assert not ask("quota", "-n", "empty").notes
+    ran = ask("why", "-n", "empty")
+
+    assert (ran.code, ran.out) == (0, "no GPU pod waits in namespace empty (-A looks in all)\n")
+    assert not ran.notes
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["why"], ["why", "p"], ["nodes", "--by", "namespace"], ["quota"], ["report"], ["doctor"], ["top", "--once"]],
+)
+def test_a_namespace_that_is_not_there(ask, command):
+    ran = ask(*command, "-n", "team-aa")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.errors == ["there is no namespace team-aa; did you mean team-a?"]
 
 
 def test_manifests_on_a_live_cluster(ask, tmp_path):
@@ -225,39 +235,6 @@ def test_manifests_on_a_live_cluster(ask, tmp_path):
     path.write_bytes(msgspec.json.encode(pod("new", gpus=7)))
 
     assert ask("why", "-f", str(path), "-o", "json").json["placement"]["node"] == "h"
-
-
-def test_the_refusal_that_a_deployment_got(api, ask):
-    deployment = workload("Deployment", "web", template=pod(gpus=1))
-    replicas = owned(workload("ReplicaSet", "web-5d", template=pod(gpus=1)), "Deployment", "web")
-    message = (
-        'pods "web-5d-" is forbidden: admission webhook "pods.mutate.gpusched.io" denied the request: gpu-claim: no'
-    )
-    replicas["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": message}]}
-    api.put(deployment, replicas)
-    ran = ask("why", "deploy/web", "-o", "json")
-
-    assert ran.code == 1
-    assert ran.json["notes"][0] == f"its controller could not create pods: {message}"
-
-
-def test_the_refusal_that_a_job_got(api, ask):
-    def event(message: str, time: str, name: str = "train"):
-        about = {"kind": "Job", "namespace": "team-a", "name": name}
-        return {
-            "kind": "Event",
-            "apiVersion": "v1",
-            "metadata": {"name": time, "namespace": "team-a"},
-            "involvedObject": about,
-            "reason": "FailedCreate",
-            "message": message,
-            "lastTimestamp": time,
-        }
-
-    api.put(workload("Job", "train"), event("new", "2030-01-02T00:00:00Z"), event("old", "2030-01-01T00:00:00Z"))
-    api.put(event("other", "2030-01-03T00:00:00Z", "eval"))
-
-    assert ask("why", "job/train", "-o", "json").json["notes"][0] == "its controller could not create pods: new"
 
 
 def test_nodes_by_label(ask):

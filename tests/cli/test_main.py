@@ -129,6 +129,24 @@ def test_an_interrupt_is_one_line(folder: Folder) -> None:
     assert (process.returncode, out, err.split()) == (130, b"", [b"interrupted"])
 
 
+def test_an_interrupt_while_modules_are_read_is_silent() -> None:
+    code = """
+import signal, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "click":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from gpusched.cli.entry import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code, "nodes"], capture_output=True, cwd=ROOT, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 @pytest.mark.parametrize("group", [[], ["config"]])
 def test_no_line_about_a_command_is_cut(group: list[str]) -> None:
     assert "..." not in run(*group, "--help").out.partition("Commands:")[2]

@@ -78,8 +78,8 @@ def test_a_node_that_cannot_be_read_whole_is_shown_all_the_same(folder: Folder) 
     assert ran.code == 2
     assert [view["name"] for view in ran.json["nodes"]] == ["n", "t4"]
     assert ran.errors == [
-        f"{dump}:1: status.allocatable[nvidia.com/gpu]: Node n: -1 is negative: read as 0",
-        f"{dump}:1: status.capacity[nvidia.com/gpu]: Node n: -1 is negative: read as 0",
+        f"{dump}, document 1: status.allocatable[nvidia.com/gpu]: Node n: -1 is negative: read as 0",
+        f"{dump}, document 1: status.capacity[nvidia.com/gpu]: Node n: -1 is negative: read as 0",
     ]
 
 
@@ -128,3 +128,17 @@ def test_sources_stand_below_each_other(folder: Folder) -> None:
     facts = [line for line in ran.out.splitlines() if line.endswith(" gfd")]
     assert any("visible_memory_mib" in line for line in facts)
     assert len({line.rindex(" ") for line in facts}) == 1
+
+
+def test_nodes_are_chosen_by_name(folder: Folder) -> None:
+    dump = folder.documents("c.yaml", t4_node("a"), t4_node("b"), t4_node("c"))
+
+    assert run("nodes", "c", "node/a", "--cluster", dump, "-o", "name").out == "node/a\nnode/c\n"
+    ran = run("nodes", "a", "nobody", "--cluster", dump)
+    assert (ran.code, ran.out, ran.err) == (2, "", "error: no node nobody\n")
+
+
+def test_labels_that_no_node_has(folder: Folder) -> None:
+    ran = run("nodes", "-l", "zone=moon", "--cluster", folder.documents("c.yaml", t4_node()))
+
+    assert (ran.code, ran.out, ran.err) == (0, "no node has these labels\n", "")

@@ -45,3 +45,19 @@ def test_quiet() -> None:
     progress.update(1)
     progress.close()
     assert stream.getvalue() == ""
+
+
+def test_a_long_step_is_told_before_it_begins() -> None:
+    stream = Terminal()
+    with Progress("reading", "lines", stream=stream, clock=clock(0, 2)) as progress:
+        progress.begin("reading 120 MiB")
+        progress.update(7, 9)
+    first, second = "reading 120 MiB", "reading 7/9 lines"
+    assert stream.getvalue() == f"\r{first}\r{second}\r{' ' * len(second)}\r"
+
+
+def test_a_log_is_not_told_of_what_begins() -> None:
+    stream = StringIO()
+    with Progress("reading", "lines", stream=stream, clock=clock(0)) as progress:
+        progress.begin("reading 120 MiB")
+    assert stream.getvalue() == ""

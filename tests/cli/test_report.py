@@ -35,9 +35,10 @@ def test_a_proposed_policy(folder: Folder) -> None:
                 "code": "gpu-policy-family",
                 "message": ran.json["violations"][0]["message"],
                 "refused": True,
+                "already": False,
             }
         ],
-        "counts": [{"namespace": "team-a", "code": "gpu-policy-family", "objects": 1, "refused": 1}],
+        "counts": [{"namespace": "team-a", "code": "gpu-policy-family", "objects": 1, "refused": 1, "already": 0}],
         "errors": [],
         "judged": 1,
     }
@@ -63,7 +64,9 @@ def test_the_table(folder: Folder) -> None:
     assert "if enforced" in ran.out
     assert [line for line in lines if width_of(line) > 100] == []
     assert lines[-2:] == ["", "1 object with GPUs judged"]
-    assert lines[-3].split() == ["team-a", "gpu-policy-family", "1", "0"]
+    assert lines[-3].split() == ["team-a", "gpu-policy-family", "1", "0", "0"]
+    assert lines[0].split() == ["NAMESPACE", "OBJECT", "NODE", "CODE", "NOW", "ALREADY"]
+    assert "ALREADY" not in report(folder, [*CLUSTER[:2], namespace(families="hopper"), ASKS_TURING], form="table").out
 
 
 def test_without_a_dump_the_cluster_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

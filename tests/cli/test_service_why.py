@@ -99,6 +99,52 @@ def test_no_way_to_the_service(why):
     )
 
 
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nowhere"))
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_a_token_is_enough_without_a_kubeconfig(api, monkeypatch):
+    monkeypatch.setenv("GPUSCHED_TOKEN", "secret")
+    api.answers[WHY] = 200, {"why": PENDING}
+    ran = run("why", "team-a/p", "--server", api.url)
+
+    assert (ran.code, ran.errors) == (1, [])
+    assert ran.out.startswith("pod team-a/p  PENDING")
+    assert [(path, query, api.tokens[-1]) for path, query in api.requests] == [
+        (WHY, {"namespace": "team-a", "name": "p"}, "Bearer secret")
+    ]
+
+
+def test_a_token_is_enough_where_that_of_the_kubeconfig_has_expired(api, why, monkeypatch):
+    api.answers["/api/v1/nodes"] = 401, {"kind": "Status", "message": "Unauthorized"}
+    api.answers[WHY] = 200, {"why": PENDING}
+    assert why("p").errors[0].startswith("the API server does not accept the credentials of the kubeconfig")
+
+    monkeypatch.setenv("GPUSCHED_TOKEN", "secret")
+    assert (why("p").code, api.tokens[-1]) == (1, "Bearer secret")
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_without_kubeconfig_and_token_the_error_says_what_to_give(api):
+    api.answers[WHY] = 401, {"error": "Who are you?"}
+    ran = run("why", "p", "--server", api.url)
+
+    assert (ran.code, ran.out, api.tokens) == (3, "", [None])
+    (error,) = ran.errors
+    assert error.removeprefix(f"gpusched at {api.url}{WHY} ") == (
+        "wants a token: set GPUSCHED_TOKEN to one, such as `kubectl create token NAME` prints"
+    )
+
+
+@pytest.mark.usefixtures("nowhere")
+def test_without_kubeconfig_and_server_the_error_names_both_ways(tmp_path):
+    assert run("why", "p").errors == [
+        f"kubeconfig {tmp_path}/nowhere does not exist: name one with --kubeconfig, or a dump with --cluster"
+    ]
+
+
 def test_workloads_are_not_asked_about(why):
     assert why("deploy/web").errors[0].endswith("the service answers about pods, not workloads: name a pod")
 

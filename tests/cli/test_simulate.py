@@ -111,7 +111,7 @@ def test_a_kind_that_asks_for_gpus_but_is_not_known_is_pointed_out(folder: Folde
     assert (ran.code, ran.json["errors"]) == (0, [])
     assert ran.notes[0] == (
         "-f: Trainer team-a/t asks for GPUs in spec.worker, but its kind is not known: it is not judged "
-        f"({folder.path}/pods.yaml:1)"
+        f"({folder.path}/pods.yaml, document 1)"
     )
 
 
@@ -194,3 +194,13 @@ def test_control_characters_never_reach_the_terminal(folder: Folder) -> None:
     ran = run("simulate", "-f", text, "--cluster", dump, "--explain")
 
     assert "\x1b" not in ran.out + ran.err
+
+
+def test_a_pod_that_the_quota_never_takes_is_told_so(folder: Folder) -> None:
+    tree = workload("CronJob", "big", template=pod(gpus=3), schedule="* * * * *")
+    never = "it asks for more than the whole quota of namespace team-a and never goes: ask for less"
+    view = simulate(folder, CLUSTER, tree).json["pods"][0]
+    table = simulate(folder, CLUSTER, tree, options=())
+
+    assert (view["gated"], view["notes"]) == ("quota", [never])
+    assert never in " ".join(table.out.replace("cronjob/big", "").split())

@@ -99,7 +99,7 @@ def test_the_text_of_a_pod_that_waits(folder: Folder) -> None:
     assert ran.out.splitlines()[:7] == [
         "pod team-a/nb-7  PENDING  1 nvidia.com/gpu, claim 6Gi per slot",
         "    1 node   memory-claim  3648Mi left for a claim per slot (t4)",
-        "    1 node   family        team-a allows turing (h)",
+        "    1 node   family        team-a allows turing; here: hopper (h)",
         "Nearest  t4: 3648Mi left for a claim per slot",
         "Scaling  an autoscaler will not help: it sees free slots on t4 and knows nothing of memory claims",
         "Change   Set gpusched.io/gpu-memory: 3648Mi",
@@ -178,3 +178,29 @@ def test_a_name_that_is_almost_right(folder: Folder, name: str, hint: str) -> No
 
     assert (ran.code, ran.out) == (2, "")
     assert hint in ran.err
+
+
+def test_a_workload_that_makes_no_pods_is_no_problem(folder: Folder) -> None:
+    idle = workload("Deployment", "idle", replicas=0)
+    for arguments in ({"cluster": [SHARED, idle]}, {"cluster": [SHARED], "files": [idle]}):
+        ran = why(folder, "deploy/idle", form="table", **arguments)
+
+        assert (ran.code, ran.err) == (0, "")
+        assert ran.out.splitlines()[0] == "pod team-a/idle-0 of Deployment/idle  NO PODS  1 nvidia.com/gpu"
+        assert ran.out.count("makes no pods: replicas 0") == 1
+
+    ran = why(folder, cluster=[SHARED], files=[idle], form="table")
+    assert (ran.code, ran.err) == (0, "note: Deployment team-a/idle: makes no pods: replicas 0\n")
+
+
+def test_pods_that_a_resource_quota_refuses(folder: Folder) -> None:
+    amounts = ("requested: ", "2"), ("used: ", "4"), ("limited: ", "4")
+    told = ", ".join(f"{what}requests.nvidia.com/gpu={amount}" for what, amount in amounts)
+    message = f'pods "w-x" is forbidden: exceeded quota: gpus, {told}'
+    tree = workload("Deployment", "w", template=pod(gpus=2), replicas=1)
+    tree["status"] = {"conditions": [{"type": "ReplicaFailure", "status": "True", "message": message}]}
+    ran = why(folder, "deploy/w", cluster=[h100_node("h"), tree], form="table")
+
+    assert ran.code == 1
+    assert "ResourceQuota gpus is used up: 4 of 4 requests.nvidia.com/gpu, 2 requested" in " ".join(ran.out.split())
+    assert "Change   Free some of ResourceQuota gpus, or let an admin raise it\n" in ran.out

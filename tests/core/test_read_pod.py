@@ -160,6 +160,13 @@ def test_volumes_that_do_not_place_a_pod(source: str) -> None:
     assert read(pod(volumes=[{"name": "v", source: {}}]))[0].spec.unmodelled == ()
 
 
+def test_the_claims_that_it_uses() -> None:
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in ("b", "a")]
+    devices = [{"name": "gpu", "resourceClaimName": "gpu"}, {"name": "own", "resourceClaimTemplateName": "t"}]
+    spec = {"volumes": [*volumes, {"name": "tmp", "emptyDir": {}}], "resourceClaims": devices}
+    assert read_pod({"metadata": {"name": "p"}, "spec": spec}, []).claims == ("a", "b", "gpu")
+
+
 @pytest.mark.parametrize(
     ("spec", "priority"),
     [

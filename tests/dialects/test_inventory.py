@@ -65,13 +65,19 @@ def test_dra_serves_what_allocatable_lacks() -> None:
         {"mig.config.state": "pending"},
         {"mig.config.state": "rebooting"},
         {"gpu.deploy.device-plugin": "paused-for-mig-change"},
-        {"gpu.workload.config": "vm-passthrough"},
-        {"gpu.workload.config": "vm-vgpu"},
     ],
 )
 def test_gpus_on_their_way_to_something_else_are_blocked(labels: dict[str, str]) -> None:
     node = survey(gfd_labels() | {f"nvidia.com/{key}": value for key, value in labels.items()})
     assert [pool.blocked for pool in node.pools] == [Reason.RECONFIGURING]
+
+
+@pytest.mark.parametrize("use", ["vm-passthrough", "vm-vgpu"])
+def test_gpus_of_virtual_machines_are_not_there_for_containers(use: str) -> None:
+    node = survey(gfd_labels() | {"nvidia.com/gpu.workload.config": use, "nvidia.com/mig.config.state": "pending"})
+    assert [(pool.blocked, pool.notes) for pool in node.pools] == [
+        (Reason.NO_RESOURCE, (f"GPUs are meant for {use}, not for containers",))
+    ]
 
 
 @pytest.mark.parametrize(

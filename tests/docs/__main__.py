@@ -3,6 +3,8 @@
 What needs a live cluster is left as it is.
 """
 
+import textwrap
+
 from tests.docs.page import blocks, pages, read
 from tests.docs.shell import Shell, derived
 
@@ -14,7 +16,7 @@ def renew() -> None:
         for block in reversed(blocks(path)):
             new = derived(block, Shell())
             if new is not None:
-                text = text[: block.start] + new + text[block.end :]
+                text = text[: block.start] + textwrap.indent(new, block.indent) + text[block.end :]
         path.write_text(text, encoding="utf-8")
 
 

@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 
 _FENCE = re.compile(
-    r"^(?:<!-- (?P<mark>[^\n]+?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)(?:<!-- (?P<mark>[^\n]+?) -->\n(?P=indent))?```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
 )
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -18,7 +19,7 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 class Block(msgspec.Struct, frozen=True):
     """A fenced block. `mark` is the HTML comment in the line before it, such as `live`; `start` and `end` are the place
-    of its text in the page.
+    of its text in the page, where each line begins with `indent`.
     """
 
     page: str
@@ -26,6 +27,7 @@ class Block(msgspec.Struct, frozen=True):
     mark: str
     language: str
     text: str
+    indent: str
     start: int
     end: int
 
@@ -47,6 +49,11 @@ def pages() -> list[Path]:
     return sorted(DOCS.rglob("*.md"))
 
 
+def guides() -> list[Path]:
+    """The pages, and what the manifests say of themselves."""
+    return [*pages(), *sorted((ROOT / "manifests").rglob("*.md"))]
+
+
 def read(path: Path) -> str:
     """The text of a page."""
     return path.read_text(encoding="utf-8")
@@ -55,6 +62,12 @@ def read(path: Path) -> str:
 def blocks(path: Path, language: str | None = None) -> list[Block]:
     """The fenced blocks of a page, of one language or of all."""
     return [block for block in _blocks(path) if language in {None, block.language}]
+
+
+def run_by(module: str, page: str) -> list[Block]:
+    """The blocks of a page, such as `docs/install.md`, whose mark is `run by` the test module with this `__file__`."""
+    mark = f"run by {Path(module).relative_to(ROOT)}"
+    return [block for block in blocks(ROOT / page) if block.mark == mark]
 
 
 def steps(block: Block) -> list[Step]:
@@ -90,5 +103,12 @@ def _blocks(path: Path) -> Iterator[Block]:
         line = text.count("\n", 0, found.start("language")) + 1
         page = str(path.relative_to(ROOT))
         yield Block(
-            page, line, found["mark"] or "", found["language"], found["text"], found.start("text"), found.end("text")
+            page=page,
+            line=line,
+            mark=found["mark"] or "",
+            language=found["language"],
+            text=re.sub(f"^{found['indent']}", "", found["text"], flags=re.MULTILINE),
+            indent=found["indent"],
+            start=found.start("text"),
+            end=found.end("text"),
         )

@@ -46,7 +46,7 @@ def derived(block: Block, shell: Shell) -> str | None:
         return (DOCS / place).read_text(encoding="utf-8")
     if kind == "digest":
         return digest(DOCS / place)
-    return shown(block, shell) if block.language == "console" and kind != "live" else None
+    return shown(block, shell) if block.language == "console" and not kind else None
 
 
 def shown(block: Block, shell: Shell) -> str:

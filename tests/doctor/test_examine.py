@@ -9,7 +9,7 @@ from gpusched.doctor.scene import Installation, Probe
 from gpusched.policy.model import Config
 from tests.build import Tree, a100_node, bound, container, gfd_labels, h100_node, namespace, node, pod, t4_node
 from tests.doctor.scenes import found, scene
-from tests.simulate.scene import configured, cpu_node
+from tests.simulate.scene import configured, cpu_node, workload
 
 NVIDIA = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "nvidia"}
 HEALTHY = [
@@ -37,6 +37,8 @@ def _mig_invalid() -> Tree:
     return node("n", gpus=1, labels=gfd_labels("NVIDIA-A100-SXM4-80GB-MIG-INVALID", mig_strategy="single"))
 
 
+REFUSED = workload("Deployment", "web", template=pod(annotations={"gpusched.io/families": "turing"}))
+
 FAULTS: dict[str, tuple[list[Tree], str, list[str]]] = {
     "capacity without allocatable": (
         [t4_node("t", gpus=0, capacity={"nvidia.com/gpu": "4"})],
@@ -54,6 +56,11 @@ FAULTS: dict[str, tuple[list[Tree], str, list[str]]] = {
         ["node/h"],
     ),
     "no labels at all": ([node("n", gpus=2)], "facts-unknown", ["node/n"]),
+    "labels of another number of slots": (
+        [h100_node("h", gpus=8, labels={"nvidia.com/gpu.count": "4"})],
+        "facts-unknown",
+        ["node/h"],
+    ),
     "family against compute capability": (
         [node("n", labels=gfd_labels("NVIDIA-L4", memory=23034, compute=(8, 9), family="ampere"))],
         "labels-disagree",
@@ -142,6 +149,16 @@ FAULTS: dict[str, tuple[list[Tree], str, list[str]]] = {
         [h100_node("h"), pod("p", resource="nvidia.com/mig-1g.5gb")],
         "resource-absent",
         ["pod/team-a/p"],
+    ),
+    "a misspelt resource": (
+        [h100_node("h"), pod("p", resource="nvidia.com/gpus")],
+        "resource-misspelt",
+        ["pod/team-a/p"],
+    ),
+    "a workload whose pods are refused": (
+        [t4_node("t"), namespace(families="hopper"), REFUSED],
+        "pods-refused",
+        ["deployment/team-a/web"],
     ),
     "bound by somebody else": (
         [h100_node("h"), bound(pod("p"), "h"), bound(pod("q"), "h", ours=False)],
@@ -248,3 +265,35 @@ def test_errors_come_first_and_every_sight_names_a_command():
     for problem in problems:
         for sight in problem.sights:
             assert re.match(r"(kubectl|gpusched) ", sight.fix), problem.check
+
+
+FACTS = "gpusched.io/facts"
+RELABEL = "kubectl delete pod -A -l app=gpu-feature-discovery --field-selector spec.nodeName=n"
+STALE = "nvidia.com/gpu: memory unknown, since labels and slots disagree: 8 slots are offered, "
+
+
+@pytest.mark.parametrize(
+    ("extra", "seen", "fix"),
+    [
+        (
+            {},
+            "nvidia.com/gpu: family and memory unknown",
+            'kubectl annotate node n gpusched.io/facts="family=…, gpu-memory=…"  # or install GPU Feature Discovery',
+        ),
+        (
+            {"labels": gfd_labels("NVIDIA-H100-80GB-HBM3", count=4)},
+            f"{STALE}gfd labels tell of 4 × 1",
+            f'{RELABEL}  # it writes labels anew; for unlike cards: kubectl annotate node n {FACTS}="gpu-memory=…"',
+        ),
+        (
+            {"labels": gfd_labels(count=4), "annotations": {"gpusched.io/facts": "replicas=4"}},
+            f"{STALE}gfd labels tell of 4 devices, gpusched.io/facts of replicas 4",
+            'kubectl annotate node n --overwrite gpusched.io/facts="replicas=…"  # slots per GPU',
+        ),
+    ],
+)
+def test_unknown_facts_are_mended_by_their_cause(extra, seen, fix):
+    problems = {problem.check: problem for problem in examine(scene([node("n", gpus=8, **extra)], config=Config()))}
+    (sight,) = problems["facts-unknown"].sights
+
+    assert (sight.subject, sight.seen, sight.fix) == ("node/n", seen, fix)

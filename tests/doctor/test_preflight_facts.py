@@ -1,11 +1,14 @@
 """What a preflight says is there."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpusched.doctor.installation import OLDEST, TESTED
 from gpusched.doctor.preflight import Overlay, Placed
 from gpusched.doctor.preflight_facts import version_of
+from gpusched.local.versions import VERSIONS
 from tests.build import Tree, bound, h100_node, namespace, node, pod, t4_node
 from tests.doctor.site import told, webhook
 
@@ -48,6 +51,7 @@ def test_versions(text: str, version: tuple[int, int] | None) -> None:
             {"version": "v1.37.2", "guards": True},
             "v1.37.2; matchConditions of webhooks served; ValidatingAdmissionPolicy served",
         ),
+        ({"version": "v1.30.4"}, "v1.30.4 (tested are 1.34, 1.35, 1.37); matchConditions of webhooks served"),
         (
             {"version": "v1.29.0", "guards": False},
             "v1.29.0; matchConditions of webhooks MISSING; ValidatingAdmissionPolicy MISSING",
@@ -56,6 +60,13 @@ def test_versions(text: str, version: tuple[int, int] | None) -> None:
 )
 def test_kubernetes(around: dict[str, Any], text: str) -> None:
     assert told(**around)["Kubernetes"] == [text]
+
+
+def test_what_is_tested_is_what_the_page_on_installing_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "install.md").read_text()
+
+    assert sorted(version.name for version in VERSIONS) == list(TESTED)
+    assert f"Kubernetes {OLDEST[0]}.{OLDEST[1]} or newer (tested on {', '.join(TESTED)})" in page
 
 
 def test_kubelets_tell_their_versions() -> None:

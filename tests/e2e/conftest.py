@@ -26,27 +26,29 @@ from gpusched.local.control_plane import ControlPlane
 from gpusched.local.existing import VARIABLE, ExistingCluster
 from gpusched.local.installed import Installed
 from gpusched.local.options import Options
+from tests.e2e import promtool as promtool_finder
 from tests.e2e.audited import audit_policy, without_right
+from tests.e2e.terminal import Terminal
 
 HERE = Path(__file__).parent
 #: A cold build on two cores takes up to ten minutes; a test by itself must not.
 BUILD_SECONDS = 1800
 TEST_SECONDS = 240
+#: What builds the programs of a fixture besides the control plane's.
+FINDERS = {
+    "kubelet_programs": node_finder,
+    "client_programs": client_finder,
+    "karpenter_programs": karpenter_finder,
+    "promtool": promtool_finder,
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ours = [item for item in items if HERE in item.path.parents]
     built = not ours or finder.ready()
-    node_built = not ours or node_finder.ready()
-    clients_built = not ours or client_finder.ready()
-    karpenter_built = not ours or karpenter_finder.ready()
+    unbuilt = {name for name, each in FINDERS.items() if ours and not each.ready()}
     for item in ours:
-        fixtures = getattr(item, "fixturenames", ())
-        there = (
-            (node_built or "kubelet_programs" not in fixtures)
-            and (clients_built or "client_programs" not in fixtures)
-            and (karpenter_built or "karpenter_programs" not in fixtures)
-        )
+        there = unbuilt.isdisjoint(getattr(item, "fixturenames", ()))
         seconds = TEST_SECONDS if built and there else BUILD_SECONDS
         # A module has a control plane of its own, so all of it belongs to one worker. Real kubelets change what the
         # machine has but once, such as control groups: one after the other.
@@ -101,6 +103,13 @@ def karpenter_programs(request: pytest.FixtureRequest, binaries: Binaries) -> di
     return karpenter_finder.resolve(progress=teller(request.config))
 
 
+@pytest.fixture(scope="session")
+def promtool(request: pytest.FixtureRequest) -> Path:
+    """promtool, built if need be."""
+    need(request, "with promtool", promtool_finder.missing())
+    return promtool_finder.resolve(teller(request.config))
+
+
 @pytest.fixture(scope="module")
 def control_plane_options() -> Options:
     """What a module wants of its control plane; overridden there."""
@@ -150,6 +159,12 @@ def installed(control_plane: ControlPlane) -> Iterator[Installed]:
     with Installed(control_plane) as running:
         yield running
     assert without_right(control_plane.logs / "audit.log") == []
+
+
+@pytest.fixture
+def terminal(control_plane: ControlPlane, client_programs: dict[str, Path], tmp_path: Path) -> Terminal:
+    """A shell for what the documentation tells people to type, as admin of the control plane."""
+    return Terminal(tmp_path, control_plane.kubeconfig(), client_programs.values())
 
 
 @pytest.fixture

@@ -1,40 +1,32 @@
-"""The little of kubectl that pages of the documentation use, on a local control plane; its words are kubectl's."""
+"""kubectl as pages of the documentation use it."""
 
-from collections.abc import Iterator
+import os
+import subprocess
 from pathlib import Path
 
-from gpusched.cli.demo_text import answers_text
-from gpusched.local.demo import DemoCluster, Tree
-from gpusched.local.installed import documents
-from tests.docs.page import ROOT
-from tests.e2e.scheduling import delete
+from gpusched.local.control_plane import ControlPlane
+from gpusched.local.demo_pods import manifests_of, sighting
 
 
 class Kubectl:
-    """`apply -f FILE` and `delete -f FILE`, each done when nothing moves any more."""
+    """The program on a cluster; a run returns when all pods are decided on, as they are when a reader looks."""
 
-    def __init__(self, cluster: DemoCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, program: Path, plane: ControlPlane) -> None:
+        self._program = program
+        self._plane = plane
 
     def __call__(self, words: list[str]) -> tuple[int, str]:
-        verb, option, file = words
-        assert option == "-f"
-        trees = documents(ROOT / file)
-        return {"apply": self._apply, "delete": self._delete}[verb](Path(file), trees)
+        done = subprocess.run(
+            [str(self._program), *words],
+            env={**os.environ, "KUBECONFIG": str(self._plane.kubeconfig())},
+            # As on a terminal: a warning comes before what it warns of.
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        self._plane.wait_until(self._settled, what="all pods decided")
+        return done.returncode, done.stdout
 
-    def _apply(self, file: Path, trees: list[Tree]) -> tuple[int, str]:
-        applied = [self._cluster.apply(tree) for tree in trees]
-        # Its first two lines are an empty one and the command.
-        text = "".join(answers_text(str(file), applied).splitlines(keepends=True)[2:])
-        return int(not all(each.answer.ok for each in applied)), text
-
-    def _delete(self, _: Path, trees: list[Tree]) -> tuple[int, str]:
-        return 0, "".join(self._deleted(trees))
-
-    def _deleted(self, trees: list[Tree]) -> Iterator[str]:
-        for tree in trees:
-            about = tree["metadata"]
-            assert isinstance(about, dict)
-            assert tree["kind"] == "Pod"
-            delete(self._cluster.plane, about["namespace"], about["name"])
-            yield f'pod "{about["name"]}" deleted from {about["namespace"]} namespace\n'
+    def _settled(self) -> bool:
+        return all(sighting(manifest).decided for manifest in manifests_of(self._plane.get("/api/v1/pods")))

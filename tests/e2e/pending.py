@@ -11,7 +11,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 class Situation(msgspec.Struct, frozen=True):
     """`held` are created first and bound to `on`. `policy` is the namespace's; `later` replaces it once the pod waits.
-    `cause` are the reasons that `why` must give; `blame` is part of what it says besides.
+    `cause` are the reasons that `why` must give; `blame` is part of what it says besides. `going` are held pods that
+    are being deleted; with `alternative` the second of two suggestions is followed.
     """
 
     nodes: list[Tree]
@@ -21,6 +22,8 @@ class Situation(msgspec.Struct, frozen=True):
     policy: dict[str, str] = {}
     later: dict[str, str] | None = None
     blame: str = ""
+    going: tuple[str, ...] = ()
+    alternative: bool = False
 
 
 def own(**annotations: str) -> dict[str, str]:
@@ -41,6 +44,10 @@ def _with_cpu(cpu: str) -> Tree:
     return container(resources={"limits": {"nvidia.com/gpu": "1", "cpu": cpu}})
 
 
+def _with_port(port: int) -> Tree:
+    return container(gpus=1, ports=[{"containerPort": 80, "hostPort": port}])
+
+
 def _mps_node(name: str) -> Tree:
     labels = gfd_labels("Tesla-T4-SHARED", count=1, replicas=4, sharing="mps", memory=15360)
     return node(name, gpus=4, labels=labels)
@@ -49,6 +56,13 @@ def _mps_node(name: str) -> Tree:
 def _mig_node(name: str) -> Tree:
     labels = gfd_labels("NVIDIA-A100-SXM4-80GB", memory=81920, compute=(8, 0), family="ampere")
     return node(name, gpus=7, resource="nvidia.com/mig-1g.10gb", labels=labels)
+
+
+def _held_up(name: str) -> Tree:
+    """A pod that is not gone as soon as it is deleted."""
+    tree = pod(name)
+    tree["metadata"]["finalizers"] = ["example.com/cleans-up"]
+    return tree
 
 
 TEAM: list[dict[str, Any]] = [{"key": "team", "value": "b", "effect": "NoSchedule"}]
@@ -73,6 +87,8 @@ SITUATIONS: dict[str, Situation] = {
         pod("p", annotations=own(gpu_memory="8Gi")),
         {"memory-claim"},
         held=[pod("old", annotations=own(gpu_memory="10Gi"))],
+        blame="or set gpusched.io/gpu-memory: 4352Mi",
+        alternative=True,
     ),
     "several slots under MPS": Situation([_mps_node("pe-mps")], pod("p", gpus=2), {"shared-single"}),
     "own families that are not there": Situation(
@@ -159,13 +175,26 @@ SITUATIONS: dict[str, Situation] = {
         {"native-resources"},
         blame="cpu",
     ),
+    "a host port that is taken": Situation(
+        [h100_node("pe-h", gpus=2)],
+        pod("p", "team-a", _with_port(8080)),
+        {"native-resources"},
+        held=[pod("old", "team-a", _with_port(8080))],
+        blame="host port 8080 is taken by pod",
+    ),
+    "a label's value that is misspelt": Situation(
+        [t4_node("pe-t4", labels={"disk": "nvme"})],
+        pod("p", nodeSelector={"disk": "nvm"}),
+        {"native-affinity"},
+        blame="disk is nvme",
+    ),
     "anti-affinity": Situation(
         [t4_node("pe-t4", gpus=2)],
         pod("p", affinity=_anti("x")),
         {"native-pod-affinity"},
         held=[pod("old", labels={"app": "x"})],
     ),
-    "only MIG slices": Situation([_mig_node("pe-mig")], pod("p"), {"native-resources"}),
+    "only MIG slices": Situation([_mig_node("pe-mig")], pod("p"), {"no-resource"}),
     "a misspelt resource": Situation(
         [t4_node("pe-t4")],
         pod("p", resource="nvidia.com/gpus"),
@@ -176,5 +205,51 @@ SITUATIONS: dict[str, Situation] = {
         [t4_node("pe-t4", taints=TEAM), a100_node("pe-a100")],
         pod("p", annotations=own(max_gpu_memory="20Gi")),
         {"native-taint", "memory"},
+    ),
+    "slots that several pods hold": Situation(
+        [h100_node("pe-h", gpus=4)],
+        pod("p", gpus=4),
+        {"native-resources"},
+        held=[pod("a"), pod("b")],
+        blame="hold it; or ask for nvidia.com/gpu: 2",
+    ),
+    "a pod that is going": Situation(
+        [h100_node("pe-h", gpus=2)],
+        pod("p", gpus=2),
+        {"native-resources"},
+        held=[_held_up("old")],
+        going=("old",),
+        blame="old on pe-h is going; or ask for nvidia.com/gpu: 1",
+    ),
+    "a cordoned node of the family": Situation(
+        [t4_node("pe-t4"), h100_node("pe-h", unschedulable=True)],
+        pod("p", annotations=own(families="hopper")),
+        {"native-unschedulable", "family"},
+        blame="Uncordon pe-h; or set gpusched.io/families: turing",
+    ),
+    "own CUDA": Situation(
+        [t4_node("pe-t4")],
+        pod("p", annotations=own(min_cuda_version="13.0")),
+        {"version"},
+        blame="Set gpusched.io/min-cuda-version: 12.4",
+    ),
+    "more CPU than is left": Situation(
+        [t4_node("pe-t4", gpus=2, allocatable={"cpu": "192"}), node("pe-cpu", gpus=None, allocatable={"cpu": "384"})],
+        pod("p", "team-a", _with_cpu("200")),
+        {"native-resources", "no-resource"},
+        held=[pod("old", "team-a", _with_cpu("32"))],
+        blame="Ask for cpu: 160 in container main",
+    ),
+    "a MIG profile that is not there": Situation(
+        [t4_node("pe-t4", replicas=4), _mig_node("pe-mig")],
+        pod("p", resource="nvidia.com/mig-7g.80gb"),
+        {"no-resource"},
+        blame="Ask for nvidia.com/mig-1g.10gb: 1 instead of nvidia.com/mig-7g.80gb",
+    ),
+    "more than any node, and shared slots": Situation(
+        [h100_node("pe-h", gpus=4), t4_node("pe-t4", gpus=2, replicas=4)],
+        pod("p", gpus=9),
+        {"native-resources"},
+        blame="Ask for nvidia.com/gpu: 8 in container main (shared slots of pe-t4, 3.8Gi each)",
     ),
 }

@@ -52,7 +52,7 @@ OF_PODS: list[tuple[str, Callable[..., None]]] = [
     (r"[Ss]et (gpusched\.io/\S+): (.+)", _set),
     (r"[Rr]emove (gpusched\.io/\S+)", _remove),
     (r"[Tt]olerate ([^=: ]+)(?:=([^: ]*))?:(\w+)", _tolerate),
-    (r"[Aa]sk for (\S+): (\S+)(?: instead of (\S+))?(?: in container (\S+))?", _ask),
+    (r"[Aa]sk for (\S+): (\S+)(?: instead of (\S+))?(?: in container (\S+))?(?: \([^()]+\))?", _ask),
     (r"[Rr]emove (\S+): \S+ from spec\.nodeSelector", _unselect),
     (r"[Rr]emove the required (node affinity|pod affinity|pod anti-affinity)", _drop_affinity),
     (r"Create it anew as it is: .*", lambda _tree: None),
@@ -60,7 +60,7 @@ OF_PODS: list[tuple[str, Callable[..., None]]] = [
 
 
 def changed(tree: Tree, suggestion: str) -> Tree | None:
-    """The pod with the suggested changes; None where the suggestion is about something else."""
+    """The pod with the suggested changes; None where the suggestion is first about something else."""
     result = copy.deepcopy(tree)
     for part in suggestion.split(" and ") if " instead " not in suggestion else [suggestion]:
         for pattern, change in OF_PODS:
@@ -74,11 +74,14 @@ def changed(tree: Tree, suggestion: str) -> Tree | None:
 
 
 def do_elsewhere(plane: Any, suggestion: str) -> bool:
-    """End a pod, uncordon a node or widen a policy; whether the pod must be created anew for it."""
-    if found := re.fullmatch(r"Wait: pod (\S+)/(\S+) on \S+ holds it", suggestion):
-        plane.request(
-            "DELETE", f"/api/v1/namespaces/{found[1]}/pods/{found[2]}", query={"gracePeriodSeconds": "0"}
-        ).expect()
+    """End pods, uncordon a node or widen a policy; whether the pod must be created anew for it."""
+    if found := re.fullmatch(r"Wait: pods? (.+) on \S+ (?:holds? it|is going|are going)", suggestion):
+        for pod in found[1].split(", "):
+            space, _, name = pod.partition("/")
+            path = f"/api/v1/namespaces/{space}/pods/{name}"
+            plane.request("DELETE", path, query={"gracePeriodSeconds": "0"}).expect()
+            # Of a pod that was going already this is what held it.
+            plane.request("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
         return False
     if found := re.fullmatch(r"Uncordon (\S+)", suggestion):
         change: Tree = {"spec": {"unschedulable": False}}

@@ -2,6 +2,7 @@
 
 import base64
 import http.client
+import shutil
 import ssl
 import time
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from certs.profile import SCHEDULER
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.installed import documents, manifests_folder
 from tests.build import h100_node, pod
+from tests.docs.page import run_by
 from tests.e2e.certificates import (
     EXTENDER,
     MERGE,
@@ -32,6 +34,13 @@ from tests.e2e.extender_client import SecondScheduler
 from tests.e2e.scheduling import say
 from tests.e2e.seen import nodes_seen
 
+#: Lines of the page: the webhook's leaf and authority, and the extender's rotation in three steps.
+ROTATE, ROTATE_AUTHORITY, ADVANCE, ISSUE, FINISH = (
+    line
+    for block in run_by(__file__, "docs/certificates.md")
+    for line in block.text.splitlines()
+    if not line.startswith(" ")
+)
 #: How many webhooks there are, each with a caBundle.
 HOOKS = sum(
     len(tree["webhooks"]) for tree in documents(manifests_folder() / "base" / "webhooks.yaml") if "webhooks" in tree
@@ -122,18 +131,16 @@ def await_dropped(plane, replicas):
     plane.wait_until(dropped, 60, "the former authority is dropped")
 
 
-def test_a_rotation_under_load(control_plane, replicas, namespace):
+def test_a_rotation_under_load(control_plane, replicas, namespace, terminal):
     """A new leaf, then new authorities, twice; calls over open connections, over new ones, and to both replicas."""
     began = authorities(control_plane, "webhook")
     with creating(control_plane, namespace) as creates, connecting(replicas) as handshakes:
         for _ in range(2):
             before = authorities(control_plane, "webhook")
-            assert certs(control_plane, "rotate")[0] == 0
+            terminal.type(ROTATE)
             renewed = authorities(control_plane, "webhook")
             assert (renewed["current"], renewed["leaf"] != before["leaf"]) == (before["current"], True)
-            code, out, errors = certs(control_plane, "rotate", "--ca")
-            assert (code, errors) == (0, "")
-            assert f"{HOOKS} of {HOOKS} caBundles hold every authority" in out
+            assert f"{HOOKS} of {HOOKS} caBundles hold every authority" in terminal.type(ROTATE_AUTHORITY)
             after = authorities(control_plane, "webhook")
             assert after["former"] == before["current"] != after["current"]
             await_dropped(control_plane, replicas)
@@ -150,22 +157,21 @@ def nodes(control_plane, replicas, fake_nodes):
     nodes_seen(control_plane, "certs-h100")
 
 
-def test_the_extenders_authority_is_rotated_while_pods_are_bound(control_plane, replicas, namespace, nodes):
+def test_the_extenders_authority_is_rotated_while_pods_are_bound(control_plane, replicas, namespace, nodes, terminal):
     """kube-scheduler goes on with its files, also over new connections, and is restarted when it suits."""
     with binding(control_plane, namespace) as pods:
         for _ in range(2):
-            guided(control_plane, replicas, pods)
+            guided(control_plane, replicas, pods, terminal)
     say(f"{pods.made} pods bound in {pods.seconds:.0f} s; {len(pods.failed)} failed")
     assert pods.failed == []
 
 
-def guided(plane, replicas, pods):
+def guided(plane, replicas, pods, terminal):
     """One rotation of the extender's authority as a person goes through it."""
     before, former = authorities(plane, "extender"), SecondScheduler(replicas)
     scheduler = plane.children["kube-scheduler"]
 
-    code, out, errors = certs(plane, "rotate", "--extender")
-    assert (code, errors, "gpusched certs issue DIR" in out) == (0, "", True)
+    assert "gpusched certs issue DIR" in terminal.type(ADVANCE)
     after = authorities(plane, "extender")
     assert (after["current"], after["former"]) == (before["next"], before["current"])
     assert after["next"] not in before.values()
@@ -173,13 +179,14 @@ def guided(plane, replicas, pods):
     restart_leader(plane, replicas)
     more(plane, pods)
     assert plane.children["kube-scheduler"] is scheduler
-    code, _, errors = certs(plane, "rotate", "--extender")
-    assert (code, "is not finished" in errors) == (1, True)
+    again = terminal.run(ADVANCE)
+    assert (again.returncode, "is not finished" in again.stderr) == (1, True)
 
-    replicas.issue()
+    terminal.type(ISSUE)
+    shutil.copytree(terminal.folder / "files", replicas.certificates / "scheduler", dirs_exist_ok=True)
     plane.restart_scheduler(replicas.scheduler_configuration())
     more(plane, pods)
-    assert certs(plane, "rotate", "--extender", "--finish")[0] == 0
+    terminal.type(FINISH)
     plane.wait_until(lambda: refused(former), 30, "the former certificate is refused")
     more(plane, pods)
 

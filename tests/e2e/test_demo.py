@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,11 +19,19 @@ import pytest
 
 from gpusched.local.existing import ExistingCluster
 from gpusched.local.waiting import until
+from tests.docs.page import run_by
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "manifests" / "samples"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMAND = [sys.executable, "-m", "gpusched", "demo"]
+#: What a checkout must have for `make install` and `make demo`.
+FILES = ["Makefile", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"]
+FOLDERS = ["gpusched", "webhook", "certs", "manifests"]
+INSTALL, KEEP = (block.text.split("#")[0].split() for block in run_by(__file__, "docs/quick-start.md"))
+(OFFLINE,) = (found.split() for found in re.findall(r"`(make demo DEMO=--offline)`", README))
+#: Downloads some fifty wheels where no cache has them.
+INSTALL_SECONDS = 900
 pytestmark = pytest.mark.usefixtures("binaries")
 
 ANSWERS = """\
@@ -30,7 +39,8 @@ $ kubectl apply -f manifests/samples/workloads.yaml
 statefulset.apps/notebook created
 Warning: gpu-claim: claim 6Gi is more than any present slot of nvidia.com/gpu can give. Largest possible: 3648Mi.
 pod/big-notebook created
-Warning: gpu-no-node: no present node with such GPUs meets the rules of pod and namespace. Autoscaled nodes may.
+Warning: gpu-no-node: no present node meets families hopper and families turing, ada-lovelace of namespace notebooks \
+together.
 Warning: gpu-unspecific: nvidia.com/gpu here has 15.0Gi to 79.6Gi. Set gpusched.io/min-gpu-memory.
 job.batch/finetune created
 job.batch/evaluate created
@@ -122,19 +132,24 @@ def simulated() -> dict[str, Counter[str]]:
 
 
 @contextmanager
-def started(temporary: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(
+    environment: dict[str, str], command: list[str] = COMMAND, folder: Path = ROOT
+) -> Iterator[subprocess.Popen[str]]:
+    """The command as a terminal starts it: in a process group of its own."""
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=ROOT,
-        env=environment(temporary),
+        command,
+        cwd=folder,
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=0,
     )
     try:
         yield process
     finally:
-        process.kill()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
@@ -204,11 +219,34 @@ def test_it_prints_what_happened(tmp_path: Path) -> None:
     assert alike(done.stdout) in map(alike, shown)
 
 
-def test_keep_leaves_it_up_until_ctrl_c(tmp_path: Path) -> None:
-    with started(tmp_path, "--keep") as process:
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of this tree in which nothing was made yet."""
+    copy = tmp_path / "checkout"
+    copy.mkdir()
+    for name in FILES:
+        shutil.copyfile(ROOT / name, copy / name)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+@pytest.mark.timeout(INSTALL_SECONDS)
+def test_made_in_a_checkout_and_kept_until_ctrl_c(checkout: Path, tmp_path: Path) -> None:
+    """As the quick start has it: a terminal for the demo, another one for questions to its cluster."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    variables = {**environment(temporary), "PYTHONPATH": "", "PYTHON": sys.executable}
+    for command in (INSTALL, OFFLINE):
+        subprocess.run(command, cwd=checkout, env=variables, check=True)
+    with started(variables, KEEP, checkout) as process:
         kubeconfig = read_until(process.stdout, r"export KUBECONFIG=(\S+)")
         admin = urlsplit(read_until(process.stdout, r"curl (\S+)"))
 
+        asked = subprocess.run(
+            [checkout / ".venv/bin/gpusched", "nodes"], env={**variables, "KUBECONFIG": kubeconfig}, check=False
+        )
+        assert asked.returncode == 0
         with ExistingCluster(Path(kubeconfig)) as cluster:
             kept = cluster.get("/api/v1/namespaces/notebooks/pods/notebook-0")
             assert kept["metadata"]["annotations"]["status.gpusched.io/bound"] == kept["spec"]["nodeName"] == "t4-1"
@@ -216,12 +254,13 @@ def test_keep_leaves_it_up_until_ctrl_c(tmp_path: Path) -> None:
         connection.request("GET", "/readyz")
         assert connection.getresponse().status == 200
         connection.close()
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         _, told = process.communicate()
 
-    assert process.returncode == 0
+    # make ends by the signal as well, once the demo has ended in order.
+    assert process.returncode == -signal.SIGINT
     assert told.endswith("stopping\n")
-    assert (list(tmp_path.iterdir()), commands_in(tmp_path)) == ([], [])
+    assert (list(temporary.iterdir()), commands_in(temporary)) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -236,7 +275,7 @@ def test_keep_leaves_it_up_until_ctrl_c(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_stays_whenever_it_ends(tmp_path: Path, stage: str, number: signal.Signals) -> None:
-    with started(tmp_path) as process:
+    with started(environment(tmp_path)) as process:
         read_until(process.stderr, f"({stage})")
         process.send_signal(number)
         out, told = process.communicate()

@@ -1,21 +1,23 @@
-"""What the pages of the documentation show of a live cluster, on that of the demo."""
+"""What the pages show of a live cluster, and what the README says to ask one, on that of the demo."""
 
-import re
+import shutil
 
 import pytest
 
 from gpusched.local.demo import DemoCluster, read_samples
 from gpusched.local.installed import manifests_folder
-from tests.docs.page import Block, blocks, pages
+from tests.build import namespace, pod
+from tests.cli.commands import Folder
+from tests.docs.alike import alike
+from tests.docs.page import ROOT, Block, blocks, pages
 from tests.docs.shell import Shell, shown
 from tests.e2e.conftest import teller
+from tests.e2e.definitions import defined
 from tests.e2e.kubectl import Kubectl
+from tests.e2e.scheduling import delete, refusal
+from tests.e2e.terminal import Terminal
 
 LIVE = {path: [block for block in blocks(path, "console") if block.mark == "live"] for path in pages()}
-#: Names of pods that a controller made up, and ages.
-RANDOM = re.compile(r"\b(evaluate|finetune|llm(?:-[a-f0-9]{8,10})?|web(?:-[a-f0-9]{8,10})?|simulation)-[a-z0-9]{5}\b")
-AGE = re.compile(r"\b(PENDING|GATED quota) (?:\d+[smhd])+")
-COUNT = re.compile(r"^\d+ checks", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +30,9 @@ def demo(request, binaries):
         yield cluster
 
 
-def alike(text: str) -> str:
-    """A text without what differs from run to run."""
-    for pattern, instead in ((RANDOM, r"\1-xxxxx"), (AGE, r"\1 0s")):
-        text = pattern.sub(instead, text)
-    return re.sub(r"[ \n]+", " ", text)
-
-
 @pytest.mark.parametrize("page", [path for path, found in LIVE.items() if found], ids=lambda path: path.name)
-def test_live_blocks_show_what_the_commands_print(demo: DemoCluster, page) -> None:
-    shell = Shell(str(demo.plane.kubeconfig()), {"kubectl": Kubectl(demo)})
+def test_live_blocks_show_what_the_commands_print(demo: DemoCluster, client_programs, page) -> None:
+    shell = Shell(str(demo.plane.kubeconfig()), {"kubectl": Kubectl(client_programs["kubectl"], demo.plane)})
 
     for block in LIVE[page]:
         assert alike(shown(block, shell)) == alike(block.text), block.name
@@ -46,3 +41,33 @@ def test_live_blocks_show_what_the_commands_print(demo: DemoCluster, page) -> No
 def test_some_block_is_live() -> None:
     found: list[Block] = [block for several in LIVE.values() for block in several]
     assert len(found) >= 3
+
+
+@pytest.fixture
+def asked(demo: DemoCluster, client_programs, tmp_path):
+    """A terminal with what the README's commands name: a pod that waits, and files of one's own."""
+    terminal = Terminal(tmp_path, demo.plane.kubeconfig(), client_programs.values())
+    (tmp_path / "manifests").unlink()
+    folder = Folder(tmp_path)
+    folder.documents("manifests/training.yaml", pod("train", "team-a"))
+    folder.documents("new-ns.yaml", namespace("team-a", families="hopper"))
+    shutil.copy(ROOT / "docs" / "examples" / "config.yaml", tmp_path / "gpusched.yaml")
+    demo.plane.apply([namespace("team-a")])
+    hopper = {"gpusched.io/families": "hopper"}
+    demo.plane.create(pod("nb-7", "team-a", gpus=8, annotations=hopper)).expect()
+    refusal(demo.plane, "team-a", "nb-7")
+    with defined(demo.plane, "nvidia.com", "ClusterPolicy", "clusterpolicies", scope="Cluster"):
+        yield terminal
+    delete(demo.plane, "team-a", "nb-7")
+
+
+def test_commands_of_the_readme_find_what_is_there(asked: Terminal) -> None:
+    """A pod that waits is the one thing that is wrong."""
+    found = [block.text for block in blocks(ROOT / "README.md", "")]
+    commands = [line for text in found if text.startswith(("gpusched ", "kubectl ")) for line in text.splitlines()]
+
+    assert len(commands) == 12
+    for command in commands:
+        ended = asked.run(command)
+        why = command.startswith("gpusched why ")
+        assert (ended.returncode, ended.stdout.startswith("pod team-a/nb-7  PENDING")) == (int(why), why), ended

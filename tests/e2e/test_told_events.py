@@ -1,5 +1,6 @@
 """What gpusched itself tells by events: why a pod waits and what would help, on the objects that it is about."""
 
+import json
 import re
 import time
 
@@ -54,18 +55,23 @@ def shared(control_plane, installed, namespace, fake_nodes):
     return namespace
 
 
-def test_the_change_that_is_suggested_makes_the_pod_run(control_plane, shared):
+def test_the_change_that_is_suggested_makes_the_pod_run(control_plane, installed, shared):
     create(control_plane, pod("p", shared, annotations={"gpusched.io/gpu-memory": "8Gi"}))
 
     message = told(control_plane, shared, "p", "GPUUnschedulable")
 
     matched = re.fullmatch(
         r"0 of 2 nodes take it: 1 memory-claim \((\S+) left for a claim per slot\), "
-        r"1 native-unschedulable \(te-h100 is cordoned\)\. Set gpusched\.io/gpu-memory: (\S+)",
+        r"1 native-unschedulable \(te-h100 is cordoned\)\. Wait: pod \S+/holds on te-shared holds it; "
+        r"or set gpusched\.io/gpu-memory: (\S+)",
         message,
     )
-    assert matched
+    assert matched, message
     assert matched[1] == matched[2]
+    _, body = installed.admin(f"/api/v1/why?namespace={shared}&name=p")
+    why = json.loads(body)["why"]
+    reasons = ", ".join(f"{item['nodes']} {item['code']} ({item['message']})" for item in why["reasons"])
+    assert message == f"0 of 2 nodes take it: {reasons}. {why['suggestion']}"
     delete(control_plane, shared, "p")
     create(control_plane, pod("p", shared, annotations={"gpusched.io/gpu-memory": matched[2]}))
     assert bound_node(control_plane, shared, "p") == "te-shared"
@@ -79,7 +85,7 @@ def test_policy_that_the_scheduler_judges_by_affinity(control_plane, installed, 
     create(control_plane, pod("p", namespace))
     message = told(control_plane, namespace, "p", "GPUUnschedulable")
     assert message == (
-        f"0 of 1 nodes take it: 1 family ({namespace} allows ampere). "
+        f"0 of 1 nodes take it: 1 family ({namespace} allows ampere; here: turing). "
         f"An admin may widen gpusched.io/families of namespace {namespace} (now ampere)"
     )
 
@@ -108,7 +114,8 @@ def test_shortage_that_gpusched_does_not_follow(control_plane, installed, namesp
     create(control_plane, tree)
 
     assert told(control_plane, namespace, "p", "GPUUnschedulable") == (
-        "0 of 1 nodes take it: 1 native-resources (not enough cpu). Ask for cpu: 1000m in container main"
+        "0 of 1 nodes take it: 1 native-resources (not enough cpu: asks for 2, 1 of 4 free). "
+        f"Wait: pod {namespace}/cpu on te-t4 holds it; or ask for cpu: 1 in container main"
     )
 
 

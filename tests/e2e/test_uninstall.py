@@ -1,56 +1,25 @@
 """After the documented commands nothing of gpusched is left on anybody's objects, and pods are created and placed."""
 
-import os
-import re
-import subprocess
-from pathlib import Path
+import shutil
 
 import pytest
+import yaml
 
 from gpusched.dialects.labels import KEYS
 from gpusched.local.installed import Installed
 from tests.build import h100_node, pod, t4_node
+from tests.docs.page import run_by
 from tests.e2e.scheduling import bound_node, create, read, refusal
 from tests.e2e.seen import nodes_seen, policy
-from tests.manifests.overlays import MANIFESTS
+from tests.manifests.overlays import MANIFESTS, localised
 
-DOCUMENT = MANIFESTS.parent / "docs" / "uninstall.md"
+RELEASE, DELETE, CLEAN, IGNORE, DISCHARGE, EMERGENCY, GATES = (
+    block.text.rstrip() for block in run_by(__file__, "docs/uninstall.md")
+)
+(LOOK,) = (block.text for block in run_by(__file__, "docs/troubleshooting.md"))
 GATE = [{"name": "gpusched.io/quota"}]
 LOWERED = "status.gpusched.io/lowered"
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-
-
-def commands(heading: str) -> list[str]:
-    """The shell commands of a section."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    section = re.split(r"^## ", text, flags=re.MULTILINE)
-    (found,) = (part for part in section if part.startswith(f"{heading}\n"))
-    return [match.strip() for match in re.findall(r"```sh\n(.*?)```", found, re.DOTALL)]
-
-
-@pytest.fixture
-def shell(control_plane, client_programs):
-    programs = str(client_programs["kubectl"].parent)
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "KUBECONFIG": str(control_plane.kubeconfig()),
-        "OVERLAY": str(MANIFESTS / "base"),
-    }
-
-    def run(command: str) -> str:
-        done = subprocess.run(
-            ["/bin/bash", "-ec", command],
-            cwd=MANIFESTS.parent,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
-
-    return run
 
 
 @pytest.fixture
@@ -82,8 +51,7 @@ def webhooks(plane):
     return [item["metadata"]["name"] for kind in kinds for item in plane.get(f"{ADMISSION}/{kind}")["items"]]
 
 
-def test_the_documented_way(control_plane, shell, nodes, namespace):
-    release, delete, clean = commands("Uninstall")
+def test_the_documented_way(control_plane, terminal, nodes, namespace):
     with Installed(control_plane) as installed:
         nodes_seen(control_plane, "un-t4", "un-h100")
         policy(control_plane, namespace, quota="turing=1")
@@ -102,14 +70,14 @@ def test_the_documented_way(control_plane, shell, nodes, namespace):
         assert GATE[0] in gates
         assert len(gates) == 2
 
-        for command in (release, clean):
-            shell(f"{command} --dry-run")
+        for command in (RELEASE, CLEAN):
+            terminal.type(f"{command} --dry-run")
         assert set(webhooks(control_plane)) == {"gpusched", "gpusched-namespace-policy", "gpusched-pod-claims"}
         assert read(control_plane, namespace, "gated")["spec"]["schedulingGates"] == gates
         assert labels_left(control_plane) <= set(KEYS)
         assert labels_left(control_plane)
 
-        told = shell(release)
+        told = terminal.type(RELEASE)
         assert f"pod {namespace}/bare waits by rules of gpusched and has no owner" in told
         assert webhooks(control_plane) == []
         assert read(control_plane, namespace, "gated")["spec"]["schedulingGates"] == [{"name": "example.com/other"}]
@@ -122,9 +90,9 @@ def test_the_documented_way(control_plane, shell, nodes, namespace):
         assert LOWERED not in after["metadata"]["annotations"]
         control_plane.restart_scheduler()
         installed.stop()
-    shell(delete)
+    terminal.type(DELETE, OVERLAY="manifests/base")
     assert control_plane.request("GET", "/api/v1/namespaces/gpusched-system").status == 404
-    shell(clean)
+    terminal.type(CLEAN)
     assert labels_left(control_plane) == set()
 
     plain = create(control_plane, pod("plain", namespace, annotations=turing))
@@ -133,9 +101,8 @@ def test_the_documented_way(control_plane, shell, nodes, namespace):
     control_plane.request("DELETE", f"/apis/batch/v1/namespaces/{namespace}/jobs/waits").expect()
 
 
-def test_breaking_glass(control_plane, shell, nodes, namespace):
-    """Each command by itself, as the document has it."""
-    ignore, delete, emergency, gates = commands("Break glass")
+def test_breaking_glass(control_plane, terminal, nodes, namespace):
+    """Each command by itself, after the one that says what is wrong."""
     with Installed(control_plane) as installed:
         nodes_seen(control_plane, "un-t4", "un-h100")
         policy(control_plane, namespace, quota="turing=0")
@@ -143,19 +110,26 @@ def test_breaking_glass(control_plane, shell, nodes, namespace):
         installed.stop()
         assert control_plane.create(pod("late", namespace)).status == 500
 
-        shell(ignore)
+        seen = terminal.run(LOOK)
+        assert (seen.returncode, seen.stderr) == (1, "No resources found in gpusched-system namespace.\n")
+        assert "(webhook-unreachable)" in seen.stdout
+
+        terminal.type(IGNORE)
+        hooks = control_plane.get(f"{ADMISSION}/mutatingwebhookconfigurations/gpusched")["webhooks"]
+        assert {hook["failurePolicy"] for hook in hooks} == {"Ignore"}
         assert "schedulingGates" not in create(control_plane, pod("late", namespace))["spec"]
-        shell(delete)
+        terminal.type(DISCHARGE)
         assert webhooks(control_plane) == ["gpusched-namespace-policy", "gpusched-pod-claims"]
         create(control_plane, pod("later", namespace))
 
-        shell(gates)
+        terminal.type(GATES)
         assert "schedulingGates" not in read(control_plane, namespace, "gated")["spec"]
 
-        control_plane.restart_scheduler(installed.scheduler_configuration(break_glass=True))
+        shutil.copy(MANIFESTS / "overlays" / "kubeadm" / "scheduler-config.yaml", terminal.folder)
+        terminal.type(EMERGENCY)
+        emergency = yaml.safe_load((terminal.folder / "emergency.yaml").read_text(encoding="utf-8"))
+        assert emergency["extenders"][0]["ignorable"] is True
+        control_plane.restart_scheduler(localised(emergency, installed.scheduler_configuration()))
         for name in ("gated", "late", "later"):
             assert bound_node(control_plane, namespace, name, 60)
         installed.start()
-    printed = emergency.replace("scheduler-config.yaml", "manifests/overlays/kubeadm/scheduler-config.yaml")
-    gpusched = Path(os.environ.get("VIRTUAL_ENV", MANIFESTS.parent / ".venv")) / "bin" / "gpusched"
-    assert "ignorable: true" in shell(printed.replace("gpusched", str(gpusched), 1))

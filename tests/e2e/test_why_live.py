@@ -1,6 +1,7 @@
 """`gpusched why` on a live cluster: it names the true cause, and what it suggests makes the pod run."""
 
 import copy
+import json
 
 import pytest
 import yaml
@@ -8,21 +9,22 @@ import yaml
 from tests.build import h100_node, pod, t4_node
 from tests.cli.commands import Ran, run
 from tests.e2e.pending import SITUATIONS
-from tests.e2e.scheduling import bound_node, create, delete, refusal
+from tests.e2e.scheduling import bound_node, create, delete, events, refusal
 from tests.e2e.seen import namespaces_seen, nodes_seen, policy
 from tests.e2e.suggested import changed, do_elsewhere
-from tests.simulate.scene import workload
+from tests.simulate.scene import cpu_node, workload
 
 SECONDS = 60.0
 
 
 @pytest.fixture
 def nodes(control_plane, installed, fake_nodes):
-    """Creates nodes; returns when they carry gpusched's labels."""
+    """Creates nodes; returns when those with GPUs carry gpusched's labels."""
 
     def make(*trees):
         fake_nodes(trees)
-        nodes_seen(control_plane, *(tree["metadata"]["name"] for tree in trees))
+        gpus = [tree for tree in trees if "/" in "".join(tree["status"]["allocatable"])]
+        nodes_seen(control_plane, *(tree["metadata"]["name"] for tree in gpus))
 
     return make
 
@@ -56,6 +58,8 @@ def test_the_cause_is_named_and_the_suggestion_works(control_plane, installed, n
     refusal(control_plane, namespace, "p", SECONDS)
     if situation.later is not None:
         policy(control_plane, namespace, **situation.later)
+    for going in situation.going:
+        control_plane.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{going}").expect()
 
     ran = why(control_plane, "-n", namespace, "p", "-o", "json")
     told = why(control_plane, f"{namespace}/p")
@@ -68,7 +72,8 @@ def test_the_cause_is_named_and_the_suggestion_works(control_plane, installed, n
     assert "PENDING" in told.out
     assert situation.blame in " ".join(told.out.split())
 
-    suggestion = waiting["suggestion"]
+    first, _, second = waiting["suggestion"].partition("; or ")
+    suggestion = second if situation.alternative else first
     renewed = changed(tree, suggestion)
     anew = do_elsewhere(control_plane, suggestion) if renewed is None else True
     if anew:
@@ -96,6 +101,51 @@ def test_a_pod_behind_the_quota_gate(control_plane, installed, nodes, namespace)
     delete(control_plane, namespace, "first")
     bound_node(control_plane, namespace, "second", SECONDS)
     assert "gpusched bound it to t4 (turing)" in why(control_plane, "-n", namespace, "second").out
+
+
+def test_a_pod_that_a_daemonset_made_for_a_node_without_gpus(control_plane, installed, nodes, namespace):
+    nodes(cpu_node("pe-cpu"), t4_node("pe-t4"))
+    template = pod(labels={"app": "ds"})
+    tree = workload("DaemonSet", "ds", template=template, namespace=namespace, selector={"matchLabels": {"app": "ds"}})
+    control_plane.create(tree).expect()
+
+    def pods(phase: str) -> list[str]:
+        found = control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods").expect()["items"]
+        return [item["metadata"]["name"] for item in found if bool(item["spec"].get("nodeName")) == (phase == "bound")]
+
+    control_plane.wait_until(lambda: len(pods("bound")) == 1 == len(pods("waits")), SECONDS, "a pod for each node")
+    (name,) = pods("waits")
+    refusal(control_plane, namespace, name, SECONDS)
+
+    ran = why(control_plane, "-n", namespace, name, "-o", "json")
+    assert ran.json["unschedulable"]["suggestion"] == (
+        'Add nodeSelector nvidia.com/gpu.present: "true" to the pod template: this node offers no nvidia.com/gpu'
+    )
+    change = {"spec": {"template": {"spec": {"nodeSelector": {"nvidia.com/gpu.present": "true"}}}}}
+    path = f"/apis/apps/v1/namespaces/{namespace}/daemonsets/ds"
+    control_plane.request("PATCH", path, change, content_type="application/merge-patch+json").expect()
+    control_plane.wait_until(lambda: not pods("waits"), SECONDS, "no pod waits any more")
+
+
+def test_a_workload_that_a_resource_quota_stops(control_plane, installed, nodes, namespace):
+    nodes(t4_node("pe-t4", gpus=8))
+    hard = {"hard": {"requests.nvidia.com/gpu": "2"}}
+    metadata = {"name": "gpus", "namespace": namespace}
+    quota = control_plane.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": hard})
+    quota.expect()
+    template = pod(gpus=2)
+    template["spec"]["restartPolicy"] = "Never"
+    for name in ("first", "second"):
+        control_plane.create(workload("Job", name, template=template, namespace=namespace)).expect()
+
+    def told() -> Ran | None:
+        ran = [why(control_plane, "-n", namespace, f"job/{name}") for name in ("first", "second")]
+        return next((item for item in ran if "ResourceQuota gpus" in item.out), None)
+
+    text = " ".join(control_plane.wait_until(told, SECONDS, "the quota named").out.split())
+    assert "ResourceQuota gpus is used up: 2 of 2 requests.nvidia.com/gpu, 2 requested" in text
+    assert "Change Free some of ResourceQuota gpus, or let an admin raise it" in text
+    assert "Ask for" not in text
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job"])
@@ -189,3 +239,49 @@ def test_a_tenant_is_answered_by_the_service(control_plane, installed, nodes, na
     assert "this needs the verb list on nodes in all namespaces" in refused.errors[0]
     elsewhere = ask("default/p", "--server", installed.admin_url)
     assert (elsewhere.code, elsewhere.out) == (3, "")
+
+
+def _told_of(plane, installed, namespace):
+    """The reasons of pod `p` for the terminal and the page, and what gpusched's event says."""
+    ran = why(plane, "-n", namespace, "p", "-o", "json")
+    assert ran.code == 1
+    _, body = installed.admin(f"/api/v1/why?namespace={namespace}&name=p")
+    seen = ran.json["unschedulable"], json.loads(body)["why"]
+
+    def told():
+        found = events(plane, namespace, "p")
+        return next((item["message"] for item in found if item["reason"] == "GPUUnschedulable"), None)
+
+    return *seen, plane.wait_until(told, SECONDS, "GPUUnschedulable")
+
+
+def test_a_claim_that_does_not_exist(control_plane, installed, nodes, namespace):
+    """The GPUs of the node would do; kube-scheduler's word on the volume is the cause, wherever one looks."""
+    nodes(t4_node("pe-t4"))
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "nodata"}}
+    create(control_plane, pod("p", namespace, volumes=[volume]))
+    assert 'persistentvolumeclaim "nodata" not found' in refusal(control_plane, namespace, "p", SECONDS)
+
+    terminal, page, event = _told_of(control_plane, installed, namespace)
+
+    cause = f"PersistentVolumeClaim nodata does not exist in namespace {namespace}"
+    change = f"Create PersistentVolumeClaim nodata in namespace {namespace}, or correct claimName in spec.volumes"
+    assert terminal == {"reasons": [{"code": "native-other", "message": cause, "nodes": 1}], "suggestion": change}
+    assert [(item["code"], item["message"]) for item in page["reasons"]] == [("native-other", cause)]
+    assert page["suggestion"] == change
+    assert event.startswith(f"0 of 1 nodes take it: 1 native-other ({cause}). {change}")
+
+
+def test_a_scheduler_that_nobody_runs(control_plane, installed, nodes, namespace):
+    nodes(t4_node("pe-t4"))
+    create(control_plane, pod("p", namespace, schedulerName="volcano"))
+
+    terminal, page, event = _told_of(control_plane, installed, namespace)
+
+    (reason,) = terminal["reasons"]
+    assert reason["message"].startswith(
+        "it waits for a scheduler named volcano, which has said nothing; gpusched serves"
+    )
+    assert terminal["suggestion"] == "Remove spec.schedulerName: volcano, or start a scheduler of that name"
+    assert [item["message"] for item in page["reasons"]] == [reason["message"]]
+    assert reason["message"] in event

@@ -28,7 +28,7 @@ CALLS: Final[Mapping[str, Mapping[str, Answer]]] = {
     "extender": {
         "filter": answer_filter,
         "few": answer_filter,
-        "retry": partial(answer_filter, retry=True),
+        "retry": partial(answer_filter, again=lambda _uid: True),
         "prioritize": answer_prioritize,
         "preempt": answer_preempt,
     },

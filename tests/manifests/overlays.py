@@ -22,8 +22,12 @@ def read(name: str) -> Any:
 
 
 def scheduler_configuration(name: str, there: Any) -> Any:
-    """A file of the overlays with the extender's address and files of `there`, a configuration that works here."""
-    tree = read(name)
+    """A file of the overlays, localised."""
+    return localised(read(name), there)
+
+
+def localised(tree: Any, there: Any) -> Any:
+    """A KubeSchedulerConfiguration with the extender's address and files of `there`, one that works here."""
     (ours,), (local,) = tree["extenders"], there["extenders"]
     ours["urlPrefix"] = local["urlPrefix"]
     ours["tlsConfig"] |= local["tlsConfig"]

@@ -8,17 +8,16 @@ import pytest
 import yaml
 
 from gpusched.cli.main import gpusched
+from tests.docs import page
 from tests.manifests.overlays import MANIFESTS
 
 ROOT = MANIFESTS.parent
-DOCUMENTS = sorted([*(ROOT / "docs").glob("*.md"), *MANIFESTS.rglob("*.md")])
+DOCUMENTS = page.guides()
 SCRIPTS = sorted(MANIFESTS.rglob("*.sh"))
 
 
 def blocks(path, language):
-    text = path.read_text(encoding="utf-8")
-    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
-    return [re.sub(rf"^{indent}", "", body, flags=re.MULTILINE) for indent, body in found]
+    return [block.text for block in page.blocks(path, language)]
 
 
 def name(path):
@@ -54,7 +53,9 @@ def test_files_that_are_named_are_there(path):
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *SCRIPTS], ids=name)
 def test_commands_of_gpusched_have_the_options_they_are_given(path):
-    text = "\n".join(blocks(path, "sh")) if path.suffix == ".md" else path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        text = "\n".join([*blocks(path, "sh"), *re.findall(r"`(gpusched [^`]+)`", text)])
     for line in re.findall(r"^\s*gpusched (\w.*)$", text, re.MULTILINE):
         words = line.split()
         command: click.Command = gpusched
@@ -64,4 +65,4 @@ def test_commands_of_gpusched_have_the_options_they_are_given(path):
             assert found is not None, line
             command = found
         known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in words if word.startswith("--")} <= known, line
+        assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, line

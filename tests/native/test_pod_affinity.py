@@ -5,6 +5,7 @@ from gpusched.core.node import NodeObject
 from gpusched.core.pod import Pod
 from gpusched.native.filter import dynamic_reason
 from gpusched.native.ledger import NativeLedger
+from gpusched.native.pod_affinity import broken_terms, pod_affinity_reason
 from tests.native.records import HOST, ZONE, booked, labelled, make_node, make_pod, near, zoned
 
 WEB = labelled("app", "web")
@@ -134,3 +135,19 @@ def test_counts_follow_pods_that_come_after_the_first_question() -> None:
     ledger.add(web(), {}, "n2")
 
     assert takers(newcomer, ledger) == "n2"
+
+
+def test_the_terms_that_a_node_breaks() -> None:
+    """Those of the pod itself, and whether one of a bound pod speaks against it."""
+    guard = make_pod("guard", labels={"app": "db"}, pod_anti_affinity=(near(WEB, HOST),))
+    ledger = booked(nodes(), (web(), "a1"), (guard, "a2"))
+    apart, beside = near(WEB, HOST), near(DB)
+    newcomer = web("new", pod_anti_affinity=(near(labelled("app", "none")), apart), pod_affinity=(beside,))
+    rules = ledger.outlook(newcomer).affinity
+    broken = {node.name: broken_terms(newcomer, rules, node) for node in nodes()}
+
+    assert broken["a1"] == ((), (apart,), False)
+    assert broken["a2"] == ((), (), True)
+    assert broken["b1"] == ((beside,), (), False)
+    for node in nodes():
+        assert (broken[node.name] == ((), (), False)) is (pod_affinity_reason(rules, node) is None)

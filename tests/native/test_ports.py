@@ -2,7 +2,7 @@ import pytest
 
 from gpusched.core.codes import Reason
 from gpusched.core.pod import Container, ContainerKind
-from gpusched.native.ports import host_ports, ports_reason
+from gpusched.native.ports import host_ports, keeps_from, ports_reason, ports_taken
 from tests.native.records import booked, make_node, make_pod, with_ports
 
 ANY = "0.0.0.0"  # noqa: S104 - a value, nothing is bound
@@ -30,6 +30,9 @@ def test_conflict_on_ip_protocol_and_port(
     ports = host_ports(make_pod("new", containers=with_ports(wanted)))
 
     assert ports_reason(ports, ledger.node("n1").ports) == (Reason.NATIVE_RESOURCES if conflict else None)
+    assert ports_taken(ports, ledger.node("n1").ports) == (ports if conflict else ())
+    (old,) = ledger.node("n1").bound.values()
+    assert [keeps_from(old.pod, port) for port in ports] == [conflict for _ in ports]
 
 
 def test_sidecars_hold_ports_and_other_init_containers_do_not() -> None:

@@ -1,9 +1,9 @@
 import pytest
 
-from gpusched.core.pod import PodAffinityTerm
+from gpusched.core.pod import PodAffinityTerm, SpreadConstraint
 from gpusched.core.selector import Operator, Requirement
-from gpusched.native.term import anchors, selects, term_matches
-from tests.native.records import labelled, make_pod, near
+from gpusched.native.term import anchors, looks_around, selects, term_matches
+from tests.native.records import HOST, ZONE, labelled, make_pod, near
 
 WEB = labelled("app", "web")
 GPU_TEAMS = labelled("gpu", "yes")
@@ -54,3 +54,11 @@ def test_absent_selector_matches_nothing_and_empty_one_everything() -> None:
 )
 def test_anchors_are_pairs_of_which_a_selected_pod_has_one(selector, expected) -> None:
     assert anchors(selector) == expected
+
+
+def test_rules_for_which_pods_on_other_nodes_count():
+    beside, far = near(WEB, HOST), near(WEB, ZONE)
+    spread = SpreadConstraint(1, HOST, WEB)
+    pod = make_pod(pod_affinity=(beside,), pod_anti_affinity=(beside, far), spread=(spread,))
+    assert looks_around(pod.spec) == (beside, spread, far)
+    assert looks_around(make_pod(pod_anti_affinity=(beside,)).spec) == ()

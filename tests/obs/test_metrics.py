@@ -64,3 +64,15 @@ def test_two_services_do_not_share_metrics() -> None:
     one.leader.set(1)
 
     assert other.registry.get_sample_value("gpusched_leader") == 0
+
+
+def test_a_namespace_that_comes_again_is_counted_anew() -> None:
+    metrics, series = Metrics(), {"namespace": "team-a", "code": "gpu-claim", "mode": "warn"}
+    counted = []
+    for forget in (False, True, False):
+        if forget:
+            metrics.forget_namespace("team-a")
+        metrics.record_finding(*series.values())
+        counted.append(metrics.registry.get_sample_value("gpusched_admission_refusals_total", series))
+
+    assert counted == [1, 1, 2]

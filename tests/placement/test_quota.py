@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpusched.placement.quota import Place, liftable, position
+from gpusched.placement.quota import Place, liftable, places
 from tests.build import Tree, a100_node, h100_node, namespace, pod, t4_node
 from tests.placement.scene import cluster_of, gated, own, running, see
 
@@ -184,10 +184,11 @@ def test_position_names_place_and_holders() -> None:
         gated("p3", age=7, namespace="team-b", annotations=HOPPER),
         gated("p4", age=6, annotations=HOPPER),
     )
-    assert position("p1", cluster) == Place(place=1, holders=("train-0", "train-1"))
-    assert position("p2", cluster) == Place(place=1, holders=("other",))
-    assert position("p4", cluster) == Place(place=2, holders=("train-0", "train-1"))
-    assert position("gone", cluster) is None
+    found = {record.key: place for record, place in places(cluster)}
+    assert found["p1"] == Place(place=1, holders=("train-0", "train-1"))
+    assert found["p2"] == Place(place=1, holders=("other",))
+    assert found["p4"] == Place(place=2, holders=("train-0", "train-1"))
+    assert "gone" not in found
 
 
 def test_the_line_does_not_depend_on_the_order_of_nodes() -> None:

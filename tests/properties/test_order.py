@@ -66,7 +66,8 @@ def placed(tree: Tree, cluster: Cluster) -> object:
     names = list(cluster.nodes)
     answer = filter_nodes(request, names, cluster)
     best = candidates(request, answer.fits, cluster, 2, retry=False)
-    return set(answer.fits), answer.refused, scores(request, names, cluster), set(best)
+    by_score = {score: set(equals) for score, equals in scores(request, names, cluster).items()}
+    return set(answer.fits), answer.refused, by_score, set(best)
 
 
 @PROFILE

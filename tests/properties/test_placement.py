@@ -12,6 +12,7 @@ from gpusched.placement.candidates import candidates
 from gpusched.placement.filter import filter_nodes
 from gpusched.placement.fit import reason
 from gpusched.placement.quota import liftable
+from gpusched.placement.request import Request
 from gpusched.placement.score import ranked, scores
 from gpusched.policy.model import Config
 from gpusched.state.cluster import Cluster
@@ -78,6 +79,10 @@ def _bind_all(cluster: Cluster, pods: list[Tree], data: st.DataObject) -> list[t
     return placed
 
 
+def _places(request: Request, names: list[str], cluster: Cluster) -> dict[str, int]:
+    return {name: place for place, (_, equals) in enumerate(ranked(request, names, cluster)) for name in equals}
+
+
 def _hold(cluster: Cluster, node_name: str, tree: Tree) -> None:
     promise(cluster, node_name, ask(cluster, tree))
     see(cluster, tree)
@@ -126,11 +131,11 @@ def test_answers_are_complete_and_scores_in_scale(
     assert sorted([*answer.fits, *answer.refused, *answer.unknown]) == sorted(names)
     for name, found in answer.refused.items():
         assert found == reason(request, cluster.nodes[name], cluster)
-    found = scores(request, answer.fits, cluster)
-    assert list(found) == answer.fits
+    found = {name: score for score, equals in scores(request, answer.fits, cluster).items() for name in equals}
+    assert sorted(found) == (sorted(answer.fits) if request.demand.slots else [])
     assert all(0 <= score <= 10 for score in found.values())
     if answer.fits and request.demand.slots:
-        ranks = ranked(request, answer.fits, cluster).places
+        ranks = _places(request, answer.fits, cluster)
         assert max(found.values()) == 10
         assert all((found[a] > found[b]) == (ranks[a] < ranks[b]) for a in ranks for b in ranks)
 
@@ -145,7 +150,7 @@ def test_candidates_keep_the_best_and_split_no_equals(
     request = ask(cluster, pod())
     fits = filter_nodes(request, data.draw(st.permutations(sorted(cluster.nodes))), cluster).fits
     kept = candidates(request, fits, cluster, n, retry=False)
-    ranks = ranked(request, fits, cluster).places
+    ranks = _places(request, fits, cluster)
     assert kept == [name for name in fits if name in set(kept)]
     assert len(kept) >= min(n, len(fits))
     best = sorted(ranks.values())[:n]

@@ -60,9 +60,9 @@ def test_every_error_of_the_configuration_is_told(tmp_path: Path) -> None:
     code, output = run("--self-signed", "--config", str(file))
 
     assert code == 2
-    assert [line.split(": ")[0] for line in output.splitlines()] == [
-        f"{file}:1 extender.candidates",
-        f"{file}:1 extender.weight",
+    assert [line.rsplit(": ", 1)[0] for line in output.splitlines()] == [
+        f"{file}, document 1: extender.candidates",
+        f"{file}, document 1: extender.weight",
     ]
 
 

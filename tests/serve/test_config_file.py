@@ -60,15 +60,15 @@ def test_a_swapped_file_is_taken_over_once(path: Path) -> None:
 
 def test_a_bad_file_is_reported_and_not_used(path: Path) -> None:
     watched = Watched(path)
-    watched.errors = ["config.yaml:1 weight: must be a number"]
+    watched.errors = ["config.yaml, document 1: weight: must be a number"]
     _swap(path.parent, "second", "20")
 
     assert (watched.file.changed(), watched.valid) == (None, 0)
     assert "must be a number" in watched.output.getvalue()
-    assert watched.told == [["config.yaml:1 weight: must be a number"]]
+    assert watched.told == [["config.yaml, document 1: weight: must be a number"]]
     assert watched.file.lines() == [
         "configuration: the former one, for the file has errors",
-        "  config.yaml:1 weight: must be a number",
+        "  config.yaml, document 1: weight: must be a number",
     ]
 
     watched.errors = ()

@@ -37,6 +37,24 @@ _SPREAD = [
     }
 ]
 
+STATE = "nvidia.com/mig.config.state"
+PLUGIN = "nvidia.com/gpu.deploy.device-plugin"
+
+
+def _going(tree: Tree) -> Tree:
+    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return tree
+
+
+def _mig(name: str, gpus: int = 2) -> Tree:
+    labels = gfd_labels("NVIDIA-H100-80GB-HBM3", count=1, memory=81559, compute=(9, 0), family="hopper")
+    return node(f"n-{name}", gpus=gpus, resource=f"nvidia.com/mig-{name}", labels=labels)
+
+
+def _amd(gpus: int) -> Tree:
+    return node("mi", gpus=gpus, resource="amd.com/gpu", labels={"amd.com/gpu.family": "AI"})
+
+
 SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "claim larger than a slot": (
         [t4_node("t", gpus=2, replicas=4)],
@@ -46,7 +64,7 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "claim beside others on one GPU": (
         [t4_node("t", replicas=4), bound(pod("old", annotations=_own(gpu_memory="10Gi")), "t")],
         pod("p", annotations=_own(gpu_memory="8Gi")),
-        "Set gpusched.io/gpu-memory:",
+        "Wait: pod team-a/old on t holds it; or set gpusched.io/gpu-memory: 4352Mi",
     ),
     "claim where nothing is left": (
         [t4_node("t", replicas=4), bound(pod("old", annotations=_own(gpu_memory="14590Mi")), "t")],
@@ -54,11 +72,24 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
         # What is left would not hold a CUDA context.
         "Wait: pod team-a/old on t holds it",
     ),
+    "GPUs that are being partitioned": (
+        [h100_node("a", gpus=1, labels={STATE: "pending"}), h100_node("h", gpus=4, labels={STATE: "rebooting"})],
+        pod("p", gpus=2),
+        "Wait until the GPUs of h are reconfigured",
+    ),
+    "GPUs that are away while they are partitioned": (
+        [
+            cpu_node(),
+            h100_node("h", gpus=4, labels={PLUGIN: "paused-for-mig-change"}, allocatable={"nvidia.com/gpu": 0}),
+        ],
+        pod("p", gpus=2),
+        "Wait until the GPUs of h are reconfigured",
+    ),
     "more GPUs than any node": ([h100_node("h", gpus=4)], pod("p", gpus=6), "Ask for nvidia.com/gpu: 4"),
     "one GPU too many": (
         [h100_node("h", gpus=4), bound(pod("old"), "h")],
         pod("p", gpus=4),
-        "Ask for nvidia.com/gpu: 3",
+        "Wait: pod team-a/old on h holds it; or ask for nvidia.com/gpu: 3 in container main",
     ),
     "several slots under MPS": (
         [node("m", gpus=4, labels=gfd_labels("Tesla-T4-SHARED", count=1, replicas=4, sharing="mps"))],
@@ -79,19 +110,23 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "own families outside the namespace's": (
         [t4_node("t"), h100_node("h"), bound(pod("x", gpus=8), "h"), namespace(families="hopper, turing")],
         pod("p", annotations=_own(families="hopper")),
-        "Set gpusched.io/families: turing",
+        "Wait: pod team-a/x on h holds it; or set gpusched.io/families: turing",
     ),
-    "own product": ([t4_node("t")], pod("p", annotations=_own(products="a100")), "Remove gpusched.io/products"),
-    "own memory": ([t4_node("t")], pod("p", annotations=_own(min_gpu_memory="40Gi")), "Remove gpusched.io/min-gpu"),
+    "own product": ([t4_node("t")], pod("p", annotations=_own(products="a100")), "Set gpusched.io/products: t4"),
+    "own memory": (
+        [t4_node("t")],
+        pod("p", annotations=_own(min_gpu_memory="40Gi")),
+        "Set gpusched.io/min-gpu-memory: 16Gi",
+    ),
     "own upper bound": (
         [h100_node("h")],
         pod("p", annotations=_own(max_gpu_memory="40Gi")),
-        "Remove gpusched.io/max-gpu-memory",
+        "Set gpusched.io/max-gpu-memory: 80Gi",
     ),
     "own driver": (
         [t4_node("t")],
         pod("p", annotations=_own(min_driver_version="580.10")),
-        "Remove gpusched.io/min-driver-version",
+        "Set gpusched.io/min-driver-version: 550.107.02",
     ),
     "own sharing": (
         [t4_node("t", replicas=4)],
@@ -132,12 +167,12 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "too much cpu": (
         [t4_node("t", allocatable={"cpu": "4"})],
         pod("p", "team-a", _cpu("8") | {"resources": {"limits": {"nvidia.com/gpu": 1, "cpu": "8"}}}),
-        "Ask for cpu: 4000m in container main",
+        "Ask for cpu: 4 in container main",
     ),
     "too much memory": (
         [cpu_node("c", allocatable={"memory": "2Gi"})],
         pod("p", "team-a", _cpu("1", "8Gi")),
-        "Ask for memory: 2048Mi in container main",
+        "Ask for memory: 2Gi in container main",
     ),
     "cpu held by another": (
         [cpu_node("c", allocatable={"cpu": "4"}), bound(cpu_pod("old", cpu="4"), "c")],
@@ -178,5 +213,75 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
         [h100_node("h", gpus=2, taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])],
         pod("p", gpus=3),
         "",
+    ),
+    "slots that many hold": (
+        [_amd(4), *(bound(pod(name, resource="amd.com/gpu"), "mi") for name in ("a", "b"))],
+        pod("p", gpus=4, resource="amd.com/gpu"),
+        "Wait: pods team-a/a, team-a/b on mi hold it; or ask for amd.com/gpu: 2 in container main",
+    ),
+    "a pod that is going": (
+        [t4_node("t", gpus=2), h100_node("h", gpus=2, unschedulable=True), bound(_going(pod("old")), "t")],
+        pod("p", gpus=2),
+        "Wait: pod team-a/old on t is going; or ask for nvidia.com/gpu: 1 in container main",
+    ),
+    "one that is going before one that stays": (
+        [t4_node("s"), bound(pod("stays"), "s"), t4_node("t", gpus=2)]
+        + [bound(_going(pod(name)), "t") for name in ("a", "b")],
+        pod("p", gpus=1),
+        "Wait: pod team-a/a on t is going",
+    ),
+    "a cordoned node of the family": (
+        [t4_node("t"), h100_node("h", unschedulable=True)],
+        pod("p", annotations=_own(families="hopper")),
+        "Uncordon h; or set gpusched.io/families: turing",
+    ),
+    "a taint on the family": (
+        [t4_node("t"), h100_node("h", taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])],
+        pod("p", annotations=_own(families="hopper")),
+        "Tolerate team=b:NoSchedule",
+    ),
+    "a taint before a wider policy": (
+        [t4_node("t"), h100_node("h", taints=[{"key": "x", "effect": "NoSchedule"}]), namespace(families="hopper")],
+        pod("p"),
+        "Tolerate x:NoSchedule",
+    ),
+    "own CUDA": (
+        [t4_node("t"), h100_node("h", labels=gfd_labels(cuda="12.8"))],
+        pod("p", annotations=_own(min_cuda_version="13.0")),
+        "Set gpusched.io/min-cuda-version: 12.8",
+    ),
+    "more cpu than is left": (
+        [
+            t4_node("t", gpus=2, allocatable={"cpu": "192"}),
+            cpu_node("c", allocatable={"cpu": "384"}),
+            bound(cpu_pod("agent", cpu="32"), "t"),
+        ],
+        pod("p", "team-a", container(resources={"limits": {"nvidia.com/gpu": 1, "cpu": "200"}})),
+        "Ask for cpu: 160 in container main",
+    ),
+    "more than is left in several containers": (
+        [t4_node("t", allocatable={"cpu": "16", "memory": "2100Gi"})],
+        pod(
+            "p",
+            "team-a",
+            container("a", resources={"limits": {"nvidia.com/gpu": 1, "cpu": "12", "memory": "2200Gi"}}),
+            container("b", resources={"limits": {"cpu": "6500m", "memory": "100Gi"}}),
+        ),
+        "Ask for cpu: 9500m in container a and ask for memory: 2000Gi in container a",
+    ),
+    "a whole GPU's slice": (
+        [t4_node("t", replicas=4), _mig("3g.40gb"), _mig("1g.10gb")],
+        pod("p", resource="nvidia.com/mig-7g.80gb"),
+        "Ask for nvidia.com/mig-3g.40gb: 1 instead of nvidia.com/mig-7g.80gb in container main (40.0Gi)",
+    ),
+    "a slice where whole GPUs are": (
+        [t4_node("t", replicas=4), h100_node("h")],
+        pod("p", resource="nvidia.com/mig-7g.80gb"),
+        "Ask for nvidia.com/gpu: 1 instead of nvidia.com/mig-7g.80gb in container main (79.6Gi) and set ",
+    ),
+    "more than any node, and shared slots": (
+        [h100_node("h", gpus=4), t4_node("t", gpus=2, replicas=4)],
+        pod("p", gpus=9),
+        "Ask for nvidia.com/gpu: 8 in container main (shared slots of t, 3.8Gi each)",
     ),
 }

@@ -69,6 +69,7 @@ def test_what_cannot_be_read_is_reported() -> None:
     check = checked(workload("Deployment", "d", template=pod(tolerations="x")), pod("p", priority="high"))
 
     assert [path for path, _ in messages(check.faults)] == ["spec.template.spec.tolerations", "spec.priority"]
+    assert verdicts(check) == []
 
 
 def test_what_is_no_pod_at_all_is_reported_and_left_out() -> None:

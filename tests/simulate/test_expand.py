@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from gpusched.core.read_pod import read_pod
 from gpusched.simulate.expand import MAX_PODS, PlannedPod, expand
 from gpusched.simulate.manifest import InputFault
 from tests.build import Tree, container, pod
@@ -160,3 +161,18 @@ def test_a_negative_number_is_reported_and_read_as_one() -> None:
 
     assert [item.name for item in planned] == ["w-0"]
     assert messages(faults) == [("spec.replicas", "Deployment team-a/w: must not be negative: write 0 or more, not -3")]
+
+
+def test_the_claims_of_a_stateful_set_are_volumes_of_its_pods() -> None:
+    template = pod(volumes=[{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}])
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    (planned,), faults = _expand(workload("StatefulSet", "db", template=template, volumeClaimTemplates=[claim]))
+
+    assert faults == []
+    assert read_pod(planned.tree, []).spec.unmodelled == ("volumes",)
+    spec = planned.tree["spec"]
+    assert isinstance(spec, dict)
+    assert spec["volumes"] == [
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
+    ]

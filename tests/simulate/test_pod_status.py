@@ -29,11 +29,7 @@ def _with(tree: Tree, **status: object) -> Tree:
             _with(pod(), nominatedNodeName="n"),
             ("pods on n were asked to end for it: it is tried there again once they are gone",),
         ),
-        (
-            _with(pod(schedulerName="volcano"), phase="Pending"),
-            ("no scheduler has said anything about it: it waits for volcano",),
-        ),
-        (pod(schedulerName="volcano"), ()),
+        (_with(pod(schedulerName="volcano"), phase="Pending"), ()),
         (bound(pod(), "n"), ()),
         (
             _with(

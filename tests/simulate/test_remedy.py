@@ -9,7 +9,7 @@ import pytest
 from gpusched.simulate.tree_edit import drop, put, with_resource
 from tests.build import Tree, bound, pod, t4_node
 from tests.simulate.scene import cpu_node, only, views, workload
-from tests.simulate.situations import SITUATIONS
+from tests.simulate.situations import PLUGIN, SITUATIONS, STATE
 
 ANNOTATIONS = ("metadata", "annotations")
 AFFINITY = ("spec", "affinity")
@@ -73,6 +73,12 @@ def _uncordon(edited: Edited, name: str) -> None:
     del _find(edited.cluster, "Node", name)["spec"]["unschedulable"]
 
 
+def _reconfigure(edited: Edited, name: str) -> None:
+    tree = _find(edited.cluster, "Node", name)
+    tree["metadata"]["labels"] |= {STATE: "success", PLUGIN: "true"}
+    tree["status"]["allocatable"] |= {"nvidia.com/gpu": tree["metadata"]["labels"]["nvidia.com/gpu.count"]}
+
+
 def _wait(edited: Edited, names: str, _node: str) -> None:
     for name in names.split(", "):
         edited.cluster.remove(_find(edited.cluster, "Pod", name.partition("/")[2]))
@@ -85,19 +91,21 @@ def _widen(edited: Edited, key: str, space: str, _now: str) -> None:
 
 
 _RESOURCE = r"([^ :]+)"
+_GETS = r"(?: \([^()]+\))?"
 EDITS: list[tuple[str, Callable[..., None]]] = [
     (r"[Ss]et (gpusched\.io/[a-z-]+): (\S+)", _set),
     (r"[Rr]emove (gpusched\.io/[a-z-]+)", _remove),
     (r"[Tt]olerate ([^=:]+)(?:=([^:]+))?:(\w+)", _tolerate),
-    (rf"[Aa]sk for {_RESOURCE}: (\S+) in container (\S+)", _ask),
-    (rf"[Aa]sk for {_RESOURCE}: (\S+) instead of {_RESOURCE} in container (\S+)", _ask_other),
+    (rf"[Aa]sk for {_RESOURCE}: (\S+) in container (\S+){_GETS}", _ask),
+    (rf"[Aa]sk for {_RESOURCE}: (\S+) instead of {_RESOURCE} in container (\S+){_GETS}", _ask_other),
     (r"[Rr]emove (\S+): (\S+) from spec\.nodeSelector", _drop_selector),
     (r"[Rr]emove the required node affinity", _drop_affinity),
     (r"[Rr]emove the required pod anti-affinity", _drop_anti_affinity),
     (r"[Rr]emove the required pod affinity", _drop_pod_affinity),
     (r"[Rr]emove spec\.topologySpreadConstraints", _drop_spread),
     (r"Uncordon (\S+)", _uncordon),
-    (r"Wait: pods? (.+) on (\S+) holds? it", _wait),
+    (r"Wait until the GPUs of (\S+) are reconfigured", _reconfigure),
+    (r"Wait: pods? (.+) on (\S+) (?:holds? it|is going|are going)", _wait),
     (r"An admin may widen (\S+) of namespace (\S+) \(now (.+)\)", _widen),
 ]
 
@@ -120,9 +128,10 @@ def test_what_is_suggested_makes_the_pod_fit(name: str) -> None:
     suggestion = before.unschedulable.suggestion
     assert suggestion.startswith(expected)
 
-    edited = Edited(msgspec.json.decode(msgspec.json.encode(cluster)), msgspec.json.decode(msgspec.json.encode(tree)))
-    follow(suggestion, edited)
-    assert only(edited.cluster, edited.pod).placement is not None
+    for choice in suggestion.split("; or "):
+        edited = Edited(*msgspec.json.decode(msgspec.json.encode((cluster, tree))))
+        follow(choice[0].upper() + choice[1:], edited)
+        assert only(edited.cluster, edited.pod).placement is not None
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from gpusched.simulate.manifest import InputFault
-from gpusched.simulate.report import Count, Report, report
+from gpusched.simulate.report import Count, Report, report, since
 from tests.build import Tree, bound, h100_node, namespace, node, pod, t4_node
 from tests.simulate.scene import configured, cpu_pod, manifests, owned, workload, world_of
 
@@ -104,8 +104,11 @@ def test_counts_are_per_namespace_and_code() -> None:
 def test_a_pod_no_node_could_ever_serve_is_reported() -> None:
     dump = [t4_node("t"), namespace(min_gpu_memory="40Gi"), bound(pod("p"), "t")]
 
-    assert told(*dump) == [("p", "gpu-no-node", True)]
-    assert told(*dump[:1], namespace(min_gpu_memory="40Gi", mode="warn"), *dump[2:]) == [("p", "gpu-no-node", False)]
+    assert told(*dump) == [("p", "gpu-policy-memory", True)]
+    assert told(*dump[:1], namespace(min_gpu_memory="40Gi", mode="warn"), *dump[2:]) == [
+        ("p", "gpu-policy-memory", False)
+    ]
+    assert told(*dump[:2], workload("Deployment", "d")) == [("d", "gpu-no-node", True)]
 
 
 def test_a_pod_whose_only_other_nodes_are_full_would_not_come_back() -> None:
@@ -116,8 +119,11 @@ def test_a_pod_whose_only_other_nodes_are_full_would_not_come_back() -> None:
         bound(pod("other", "team-b"), "h"),
     ]
     (found,) = reported(*dump, namespace(families="hopper")).violations
-    assert (found.name, found.node, found.code, found.refused) == ("p", "t", "family", True)
-    assert found.message == "would not come back after a restart: 1 node native-resources, 1 node family"
+    assert (found.name, found.node, found.code, found.refused) == ("p", "t", "gpu-policy-family", True)
+    assert found.message == (
+        "would not come back after a restart: team-a allows hopper; here: turing (1 node); not enough"
+        " nvidia.com/gpu: asks for 1, none free (1 node)"
+    )
 
     (found,) = reported(*dump, namespace(families="hopper", mode="warn")).violations
     assert not found.refused
@@ -152,6 +158,26 @@ def test_the_configurations_policy_counts_too() -> None:
 
     assert told(*dump, ceiling={"max-gpus-per-pod": 2}) == [("p", "gpu-policy-max-gpus", False)]
     assert told(*dump, ceiling={"max-gpus-per-pod": 2, "mode": "enforce"}) == [("p", "gpu-policy-max-gpus", True)]
+
+
+def test_what_was_so_before_a_proposal_stands_last_and_is_marked() -> None:
+    def of(**policy: str) -> Report:
+        return reported(t4_node("t", gpus=2), h100_node("h"), namespace(**policy), RUNNING, workload("Job", "j"), big)
+
+    big = bound(pod("big", gpus=4), "h")
+    before, after = of(max_gpus_per_pod="2"), of(max_gpus_per_pod="2", families="hopper")
+    found = since(after, before)
+
+    assert [(item.name, item.code, item.already) for item in found.violations] == [
+        ("p", "gpu-policy-family", False),
+        ("big", "gpu-policy-max-gpus", True),
+    ]
+    assert found.counts == (
+        Count("team-a", "gpu-policy-family", 1, 1, 0),
+        Count("team-a", "gpu-policy-max-gpus", 1, 1, 1),
+    )
+    warned = of(max_gpus_per_pod="2", mode="warn")
+    assert [item.already for item in since(before, warned).violations] == [False]
 
 
 def test_the_books_are_as_they_were() -> None:

@@ -2,9 +2,10 @@
 
 import pytest
 
+from gpusched.core.codes import Code
 from gpusched.simulate.result import PlacementView, node_views
 from gpusched.simulate.run import Simulation
-from tests.build import bound, h100_node, namespace, pod, t4_node
+from tests.build import bound, container, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import (
     codes,
     configured,
@@ -25,7 +26,11 @@ GPU = "nvidia.com/gpu"
 
 def used(simulation: Simulation) -> dict[str, int]:
     """Slots in use by node, of nodes with one pool."""
-    return {view.name: view.pools[0].used for view in node_views(simulation.world.cluster.nodes.values()) if view.pools}
+    return {
+        view.name: view.pools[0].used
+        for view in node_views(simulation.world.cluster.nodes.values(), simulation.world.cluster)
+        if view.pools
+    }
 
 
 def test_a_gpu_pod_goes_where_gpus_are() -> None:
@@ -186,7 +191,34 @@ def test_what_cannot_be_read_of_a_pod_is_reported_where_it_stands() -> None:
         ("f.yaml:1", "spec.template.spec.tolerations"),
         ("f.yaml:2", "spec.priority"),
     ]
-    assert len(simulation.outcomes) == 3
+    assert simulation.outcomes == []
+
+
+@pytest.mark.parametrize(
+    ("resources", "paths"),
+    [
+        ({"requests": {"cpu": "1x", "memory": "1Gi"}}, ["requests.cpu"]),
+        ({"limits": {"memory": "-1Gi", "example.com/nic": "many"}}, ["limits.memory", "limits[example.com/nic]"]),
+        ({"requests": {"cpu": 0.5, "memory": 1024}}, []),
+    ],
+)
+def test_amounts_that_the_api_server_refuses_are_reported_and_their_pods_are_nowhere(resources, paths) -> None:
+    gpu = container(gpus=1)
+    for part, amounts in resources.items():
+        gpu.setdefault("resources", {}).setdefault(part, {}).update(amounts)
+    template = pod("", "team-a", gpu)
+    simulation = run([t4_node("t", gpus=4)], pod("p", "team-a", gpu), workload("Deployment", template=template))
+
+    assert [fault.path for fault in dict.fromkeys(simulation.faults)] == [
+        f"{place}spec.containers[0].resources.{path}" for place in ("", "spec.template.") for path in paths
+    ]
+    assert [outcome.node for outcome in simulation.outcomes] == ([] if paths else ["t", "t"])
+
+
+def test_an_amount_of_gpus_that_is_no_quantity_is_a_refusal_alone() -> None:
+    simulation = run([t4_node()], pod(gpus="1x"))
+
+    assert (simulation.faults, [item.admission.code for item in simulation.outcomes]) == ([], [Code.QUANTITY])
 
 
 def test_huge_numbers_in_places_that_do_not_matter_do_not_matter() -> None:

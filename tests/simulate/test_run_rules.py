@@ -68,7 +68,8 @@ def test_native_refusals_are_named() -> None:
         "native-unschedulable": 1,
         "native-taint": 1,
         "native-affinity": 1,
-        "native-resources": 2,
+        "native-resources": 1,
+        "no-resource": 1,
     }
 
 
@@ -90,7 +91,7 @@ def test_a_node_that_lowering_excludes_is_named_by_the_rule() -> None:
     view = only(cluster, pod("p"))
 
     assert any(str(op["path"]).startswith("/spec/affinity") for op in view.admission.patch)
-    assert codes(view) == {"family": 1, "facts-unknown": 1, "native-resources": 2}
+    assert codes(view) == {"family": 1, "facts-unknown": 1, "native-resources": 1, "no-resource": 1}
 
 
 def test_the_users_own_affinity_stays_native() -> None:
@@ -104,7 +105,7 @@ def test_rules_that_are_not_lowered_are_named_all_the_same() -> None:
     config = configured(lowering={"enabled": False})
     cluster = [h100_node("h"), t4_node("t"), cpu_node(), namespace("team-a", families="ampere")]
 
-    assert codes(only(cluster, pod("p"), config)) == {"family": 2, "native-resources": 1}
+    assert codes(only(cluster, pod("p"), config)) == {"family": 2, "no-resource": 1}
 
 
 def test_claims_of_several_pods_share_a_gpu_until_it_is_full() -> None:

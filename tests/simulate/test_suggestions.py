@@ -119,7 +119,7 @@ def cpu_pod(cpu: str) -> Tree:
                 node("c", gpus=None, taints=CONTROL),
             ],
             [cpu_pod("8")],
-            "Ask for cpu: 4000m in container main",
+            "Ask for cpu: 4 in container main",
             id="off GPU nodes",
         ),
         pytest.param(
@@ -127,6 +127,20 @@ def cpu_pod(cpu: str) -> Tree:
             [cpu_pod("1500m")],
             "No small change fits; add a node with 1500m cpu free that meets the pod's rules",
             id="only GPU nodes",
+        ),
+        # A slice of a whole GPU is no share of a small one.
+        pytest.param(
+            [t4_node(replicas=4)],
+            [pod(resource="nvidia.com/mig-7g.80gb")],
+            "No small change fits; add a node that offers nvidia.com/mig-7g.80gb: 1 and meets the pod's rules",
+            id="no worse",
+        ),
+        pytest.param(
+            [node("n", resource="nvidia.com/gpu", allocatable={"cpu": "192"}, unschedulable=True), h100_node(gpus=0)],
+            [pod("p", "team-a", container(resources={"limits": {"nvidia.com/gpu": 1, "cpu": "200"}}))],
+            "No small change fits; "
+            "add a node that offers nvidia.com/gpu: 1 with 200 cpu free and meets the pod's rules",
+            id="what is short",
         ),
         # The image was built for one vendor's GPUs.
         pytest.param(
@@ -138,7 +152,7 @@ def cpu_pod(cpu: str) -> Tree:
         pytest.param(
             [h100_node()],
             [pod(resource="nvidia.com/mig-1g.10gb")],
-            "Ask for nvidia.com/gpu: 1 instead of nvidia.com/mig-1g.10gb in container main",
+            "Ask for nvidia.com/gpu: 1 instead of nvidia.com/mig-1g.10gb in container main (79.6Gi)",
             id="same vendor",
         ),
     ],
@@ -150,9 +164,18 @@ def test_suggestion(nodes: list[Tree], pods: list[Tree], said: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ({"nodeSelector": {"zone": "b"}}, "nodeSelector zone=b does not match"),
-        ({"nodeSelector": {"zone": "b", "disk": "ssd"}}, "nodeSelector disk=ssd, zone=b does not match"),
-        ({"affinity": {"nodeAffinity": AFFINITY}}, "required node affinity on nvidia.com/gpu.product does not match"),
+        ({"nodeSelector": {"zone": "b"}}, "nodeSelector zone=b does not match: zone is not set"),
+        (
+            {"nodeSelector": {"zone": "b", "disk": "ssd"}},
+            "nodeSelector disk=ssd, zone=b do not match: disk is not set; zone is not set",
+        ),
+        (
+            {"affinity": {"nodeAffinity": AFFINITY}},
+            (
+                "required node affinity nvidia.com/gpu.product=Tesla-T4 does not match: "
+                "nvidia.com/gpu.product is NVIDIA-H100-80GB-HBM3"
+            ),
+        ),
     ],
 )
 def test_what_does_not_match_is_named(spec: Tree, said: str) -> None:

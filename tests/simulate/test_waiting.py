@@ -63,27 +63,29 @@ class BrokenError(Exception):
     """Something that goes wrong in the middle."""
 
 
-def _after(calls: int) -> Callable[..., None]:
-    """A verdict that works that often and then breaks."""
+def _after(calls: int, answer: object) -> Callable[..., object]:
+    """Something that gives the answer that often and then breaks."""
     left = [calls]
 
-    def verdict(*_arguments: object) -> str:
+    def asked(*_arguments: object) -> object:
         left[0] -= 1
         if left[0] < 0:
             raise BrokenError
-        return "free-replicas"
+        return answer
 
-    return verdict
+    return asked
 
 
-@pytest.mark.parametrize("module", [remedy, waiting])
+@pytest.mark.parametrize(
+    ("module", "name", "answer"), [(remedy, "survey", ()), (waiting, "verdict", Reason.FREE_REPLICAS)]
+)
 @pytest.mark.parametrize("calls", [0, 1, 2])
 def test_the_books_are_put_back_when_a_question_breaks(
-    monkeypatch: pytest.MonkeyPatch, module: object, calls: int
+    monkeypatch: pytest.MonkeyPatch, module: object, name: str, answer: object, calls: int
 ) -> None:
     simulation = _waiting()
     before = _books(simulation.world)
-    monkeypatch.setattr(module, "verdict", _after(calls))
+    monkeypatch.setattr(module, name, _after(calls, answer))
     with pytest.raises(BrokenError):
         _explain(simulation)
     assert _books(simulation.world) == before
@@ -116,7 +118,9 @@ def test_the_fewest_pods_of_one_node_are_named(cluster: list[Tree], tree: Tree, 
     assert outcome.candidate is not None
     states = {Reason.NATIVE_RESOURCES: [state for _, state in sorted(simulation.world.cluster.nodes.items())]}
 
-    assert waiting.release_that_fits(outcome.candidate, states, simulation.world) == expected
+    release = waiting.release_that_fits(outcome.candidate, states, simulation.world)
+    assert release is not None
+    assert (release.text, release.going) == (expected, False)
 
 
 def test_nobody_is_waited_for_who_does_not_end() -> None:

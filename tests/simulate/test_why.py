@@ -158,6 +158,18 @@ def test_a_gated_pod_of_manifests_has_them_too() -> None:
     ]
 
 
+def test_pods_without_the_gate_that_wait_for_a_node_hold_the_quota_too() -> None:
+    cluster = [h100_node("h", gpus=1), namespace(families="hopper", quota="hopper=2"), bound(pod("runs"), "h")]
+    freed = pod("freed")
+    freed["metadata"]["uid"] = "uid-freed"
+
+    answer = _standing(_gated("next", "2026-01-02T00:00:00Z", gpus=1), *cluster, freed)
+
+    assert answer.line == (
+        "place 1 in the line of namespace team-a; slots held by runs and the ungated pending pod freed"
+    )
+
+
 def test_the_gate_of_another_is_named() -> None:
     assert _standing(pod("p", schedulingGates=[{"name": "example.com/x"}]), t4_node()).view.gated == "example.com/x"
 
@@ -236,7 +248,8 @@ def test_a_workload_without_pods_is_judged_as_if_it_made_them_now() -> None:
 def test_a_workload_that_makes_no_pods_now_is_judged_as_if_it_made_one() -> None:
     answer = _of_workload(workload("Deployment", "web", replicas=0), h100_node("h"))
 
-    assert (answer.view.name, answer.history) == ("web-0", "node h would take it")
+    assert (answer.view.name, answer.history, answer.dormant) == ("web-0", "node h would take it", True)
+    assert answer.view.notes == ("it makes no pods: replicas 0: judged as if it made one now",)
 
 
 def test_a_pod_is_no_workload_without_pods() -> None:
@@ -244,11 +257,36 @@ def test_a_pod_is_no_workload_without_pods() -> None:
 
 
 def test_the_change_of_a_pod_that_a_controller_made():
-    tree = owned(pod("web-1", annotations={"gpusched.io/families": "hopper"}), "ReplicaSet", "web-5d")
+    tree = owned(
+        pod("web-1", annotations={"gpusched.io/families": "hopper"}, labels={"pod-template-hash": "5d"}),
+        "ReplicaSet",
+        "web-5d",
+    )
     waiting = why_standing(manifest(tree), world_of(t4_node("t"), tree))
     alone = why_standing(manifest(pod("p", gpus=9)), world_of(t4_node("t")))
 
+    assert waiting.view.owner == "Deployment/web"
     assert waiting.view.notes == (
-        "change it in the pod template: ReplicaSet/web-5d made this pod and would make the same again",
+        "change it in the pod template: Deployment/web made this pod and would make the same again",
     )
     assert alone.view.notes == ()
+
+
+def test_who_lifts_the_gate_of_another() -> None:
+    note = "scheduling gate example.com/x: whoever set it must lift it, gpusched does not"
+    tree = pod("p", schedulingGates=[{"name": "example.com/x"}])
+
+    assert _standing(tree, t4_node()).view.notes == (note,)
+    (outcome,) = simulate([t4_node()], tree).outcomes
+    assert outcome.notes == (note,)
+
+
+def test_a_pod_that_is_going_waits_for_no_node() -> None:
+    tree = pod("p")
+    tree["metadata"] |= {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["example.com/keep"]}
+    answer = _standing(tree, t4_node("t"))
+
+    assert (answer.history, answer.view.unschedulable) == ("", None)
+    assert answer.view.notes == (
+        "it is being deleted and holds no GPU: it waits for finalizer example.com/keep, which its owner must remove",
+    )

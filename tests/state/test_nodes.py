@@ -61,6 +61,16 @@ def test_selectors_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> No
     assert found.selection.left_out(ZONE_A) == set()
 
 
+def test_zones_follow_labels() -> None:
+    key = "topology.kubernetes.io/zone"
+    found = books(*(t4_node(name, labels={key: zone}) for name, zone in ("aa", "bb", "cc")), t4_node("none"))
+    found.put(read(t4_node("a", labels={key: "z"})))
+    found.put(read(t4_node("b")))
+    found.drop("c")
+
+    assert found.zones == {"a": "z"}
+
+
 def test_signatures_are_kept_by_name() -> None:
     found = books(*(t4_node(f"n{turn}") for turn in range(9)), h100_node("h"))
     found.drop("n3")

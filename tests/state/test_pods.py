@@ -57,6 +57,16 @@ def test_pods_without_gpus_are_not_kept(gpus: int | None) -> None:
     assert cluster_with(node_seen(), bound_seen("p", gpus=gpus)).pods == {}
 
 
+def test_a_pod_that_waits_for_a_misspelt_gpu_is_kept_until_it_has_a_node() -> None:
+    slip = pod_seen("p", resource="nvidia.com/gpus")
+    cluster = cluster_with(node_seen(), slip)
+    assert [(record.pod.name, record.demand.slots) for record in cluster.pods.values()] == [("p", {})]
+
+    cluster.apply(Upsert(replace(slip, spec=replace(slip.spec, node_name="n1"))))
+    assert cluster.pods == {}
+    assert cluster_with(node_seen(allocatable={"nvidia.com/gpus": "1"}), slip).pods == {}
+
+
 def test_a_pod_that_loses_its_gpus_is_dropped() -> None:
     assert cluster_with(node_seen(), bound_seen("p"), bound_seen("p", gpus=0)).pods == {}
 
@@ -132,6 +142,7 @@ def test_quota_use_counts_families_memory_and_what_is_unknown() -> None:
     expected = QuotaUse(families={"hopper": 2, "turing": 1}, unknown=2, memory_mib=2 * 81559 + 2048, unknown_memory=2)
     assert cluster.quota_use("team-a") == expected
     assert cluster.quota_use("team-a", without="uid-team-a-a").families == {"turing": 1}
+    assert cluster.quota_use("team-a", placed=True) == replace(expected, unknown=1, unknown_memory=1)
 
 
 def test_a_waiting_pod_with_one_allowed_family_counts_under_it() -> None:

@@ -5,11 +5,11 @@ import pytest
 
 from gpusched.state.cluster import Cluster
 from gpusched.wire.decision import Decision
-from tests.build import Tree, h100_node, namespace, pod, t4_node
+from tests.build import Tree, container, h100_node, namespace, pod, t4_node
 from tests.placement.scene import cluster_of, running, see
 from tests.webhook.watched import review
 from webhook import review as reviews
-from webhook.memo import LARGEST_OBJECT, Memo
+from webhook.memo import LARGEST_PART, Memo
 from webhook.review import Judged, answer_review
 
 
@@ -52,16 +52,36 @@ def test_the_same_object_is_judged_once(judging: Judging) -> None:
     assert (judging.judged, len(judging.decisions)) == (1, 3)
 
 
+def test_pods_that_differ_in_what_is_not_read_are_judged_once_and_told_of_by_name(judging: Judging) -> None:
+    for number in ("0", "1"):
+        variables = [{"name": "RANK", "value": number}]
+        tree = pod("", "team-a", container(gpus=1, env=variables, image=f"app:{number}"), labels={"index": number})
+        tree["metadata"] |= {
+            "name": f"train-{number}",
+            "uid": f"uid-{number}",
+            "annotations": {"index": number},
+            "ownerReferences": [{"kind": "Job", "name": f"job-{number}", "uid": number, "controller": True}],
+            "managedFields": [{"time": number}],
+        }
+        tree["spec"] |= {"hostname": number, "volumes": [{"name": f"kube-api-access-{number}"}]}
+        judging.ask(tree, number, dryRun=number == "1")
+
+    assert judging.judged == 1
+    assert [(told.name, told.uid, told.dry_run) for told in judging.decisions] == [
+        ("train-0", "uid-0", False),
+        ("train-1", "uid-1", True),
+    ]
+
+
 def test_what_differs_is_judged(judging: Judging) -> None:
     judging.ask(pod())
     judging.ask(pod(gpus=2))
     judging.ask(pod(), mutating=False)
     judging.ask(pod(), namespace="team-b")
     judging.ask(pod(), operation="UPDATE")
-    judging.ask(pod(), name="p")
-    judging.ask(pod(), oldObject=pod(), operation="UPDATE")
+    judging.ask(pod(), subResource="status")
 
-    assert judging.judged == 7
+    assert judging.judged == 6
 
 
 @pytest.mark.parametrize("change", [h100_node(), t4_node(gpus=2), namespace(families="hopper"), namespace("team-b")])
@@ -82,7 +102,7 @@ def test_pods_change_nothing(judging: Judging) -> None:
 
 
 def test_large_objects_are_not_kept(judging: Judging) -> None:
-    large = pod(annotations={"note": "x" * (1 << 16)})
+    large = pod(annotations={"gpusched.io/note": "x" * LARGEST_PART})
     judging.ask(large)
     judging.ask(large)
 
@@ -91,8 +111,8 @@ def test_large_objects_are_not_kept(judging: Judging) -> None:
 
 def test_a_full_memo_starts_anew(judging: Judging, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.memo._ANSWERS", 2)
-    for name in ("a", "b", "c", "c", "a"):
-        judging.ask(pod(name))
+    for gpus in (1, 2, 3, 3, 1):
+        judging.ask(pod(gpus=gpus))
 
     assert judging.judged == 4
 
@@ -109,11 +129,3 @@ def test_what_a_namespace_is_told_of_pods_is_found_anew(judging: Judging) -> Non
     assert told["warnings"] == [
         "gpu-policy-family: 1 running pod violates it (r); it stays, but will not return after a drain."
     ]
-
-
-def test_a_large_object_before_is_too_large_as_well(judging: Judging) -> None:
-    old = pod(annotations={"note": "x" * LARGEST_OBJECT})
-    for uid in ("1", "2"):
-        judging.ask(pod(), uid, operation="UPDATE", oldObject=old)
-
-    assert judging.judged == 2

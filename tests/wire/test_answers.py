@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,9 +19,9 @@ def cluster(config: Config | None = None) -> Cluster:
     )
 
 
-def filtered(body: object, state: Cluster | None = None, **options: bool) -> Any:
+def filtered(body: object, state: Cluster | None = None, again: Callable[[str], bool] = lambda _uid: False) -> Any:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return json.loads(answer_filter(content, state or cluster(), **options))
+    return json.loads(answer_filter(content, state or cluster(), again=again))
 
 
 def result(
@@ -67,7 +68,7 @@ def test_filter_keeps_the_best_candidates_unless_it_is_a_retry() -> None:
     state = cluster(Config(candidates=1))
     body = {"Pod": pod(namespace="other"), "NodeNames": ["h100", "t4"]}
     assert filtered(body, state)["NodeNames"] == ["t4"]
-    assert filtered(body, state, retry=True)["NodeNames"] == ["h100", "t4"]
+    assert filtered(body, state, lambda _uid: True)["NodeNames"] == ["h100", "t4"]
 
 
 @pytest.mark.parametrize(
@@ -109,9 +110,8 @@ def test_faults_far_from_gpus_do_not_stop_a_pod() -> None:
 def test_prioritize() -> None:
     body = json.dumps({"Pod": pod(namespace="other"), "NodeNames": ["h100", "t4", "gone"]}).encode()
     assert json.loads(answer_prioritize(body, cluster())) == [
-        {"Host": "h100", "Score": 0},
         {"Host": "t4", "Score": 10},
-        {"Host": "gone", "Score": 0},
+        {"Host": "h100", "Score": 0},
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import Gone, Kind
 from gpusched.wire import answers
-from gpusched.wire.answers import answer_filter
+from gpusched.wire.answers import answer_filter, answer_prioritize
 from gpusched.wire.decision import Decision
 from gpusched.wire.kept_answers import KeptAnswer, KeptAnswers
 from tests.build import Tree, namespace, node, pod, t4_node
@@ -19,27 +19,36 @@ SECOND = KeptAnswer(b"second", Decision("filter", uid="2"))
 
 def test_what_was_put_is_had_until_the_generation_changes() -> None:
     kept = KeptAnswers()
-    assert kept.get(b"call", 1, retry=False) is None
-    kept.put(b"call", FIRST, retry=False)
-    assert kept.get(b"call", 1, retry=False) is FIRST
-    assert kept.get(b"call", 1, retry=True) is None
-    assert kept.get(b"other", 1, retry=False) is None
-    assert kept.get(b"call", 2, retry=False) is None
-    assert kept.get(b"call", 1, retry=False) is None
+    assert kept.get(b"call", 1) is None
+    kept.put(b"call", FIRST)
+    assert kept.get(b"call", 1) is FIRST
+    assert kept.get(b"other", 1) is None
+    assert kept.get(b"call", 2) is None
+    assert kept.get(b"call", 1) is None
+
+
+def test_calls_that_begin_alike_are_told_apart() -> None:
+    kept = KeptAnswers()
+    one, other = (b"x" * 5000 + end for end in (b"1", b"2"))
+    kept.get(one, 1)
+    kept.put(one, FIRST)
+    assert (kept.get(one, 1), kept.get(other, 1)) == (FIRST, None)
+    kept.put(other, SECOND)
+    assert (kept.get(one, 1), kept.get(other, 1)) == (None, SECOND)
 
 
 def test_beyond_the_limit_the_memory_starts_anew() -> None:
     kept = KeptAnswers(limit=20)
-    kept.get(b"a", 1, retry=False)
-    kept.put(b"a", FIRST, retry=False)
-    kept.put(b"bb", SECOND, retry=False)
-    assert (kept.get(b"a", 1, retry=False), kept.get(b"bb", 1, retry=False)) == (FIRST, SECOND)
+    kept.get(b"a", 1)
+    kept.put(b"a", FIRST)
+    kept.put(b"bb", SECOND)
+    assert (kept.get(b"a", 1), kept.get(b"bb", 1)) == (FIRST, SECOND)
 
-    kept.put(b"ccc", FIRST, retry=False)
-    assert (kept.get(b"a", 1, retry=False), kept.get(b"ccc", 1, retry=False)) == (None, FIRST)
+    kept.put(b"ccc", FIRST)
+    assert (kept.get(b"a", 1), kept.get(b"ccc", 1)) == (None, FIRST)
 
-    kept.put(b"x" * 20, SECOND, retry=False)
-    assert (kept.get(b"x" * 20, 1, retry=False), kept.get(b"ccc", 1, retry=False)) == (None, FIRST)
+    kept.put(b"x" * 20, SECOND)
+    assert (kept.get(b"x" * 20, 1), kept.get(b"ccc", 1)) == (None, FIRST)
 
 
 class Filtering:
@@ -102,5 +111,6 @@ def test_names_that_json_escapes_are_answered_too() -> None:
     cluster = cluster_of(t4_node("t4"), node(odd, gpus=None))
     call = json.dumps({"Pod": pod(), "NodeNames": [odd, "t4"]}).encode()
     answer = json.loads(answer_filter(call, cluster))
+    assert {entry["Host"] for entry in json.loads(answer_prioritize(call, cluster))} == {odd, "t4"}
     assert answer["NodeNames"] == ["t4"]
     assert answer["FailedAndUnresolvableNodes"] == {odd: "node does not offer the GPU resource"}

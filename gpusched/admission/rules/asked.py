@@ -5,6 +5,8 @@ node affinity a clause with its terms, a resource name a clause of one.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Final
 
 import msgspec
 
@@ -18,6 +20,10 @@ from gpusched.core.resources import GpuResources, is_shared_name, mig_profile
 from gpusched.core.selector import Operator, Requirement
 from gpusched.dialects.asked_keys import family_keys, memory_keys, product_keys, sharing_keys, sharing_kinds
 from gpusched.policy.model import Policy
+
+#: Resources, and terms and values of node affinity, that are looked at: a pod may have thousands of them, and while
+#: they are judged nobody else is. Filters of the scheduler look at all.
+_MOST: Final = 200
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -43,12 +49,14 @@ Clause = tuple[Term, ...]
 
 def clauses(pod: Pod, demand: Demand, resources: GpuResources) -> tuple[Clause, ...]:
     """Everything asked, in an order that depends on names only: resources, node selector, node affinity."""
-    found: list[Clause] = [((_of_resource(name, resources),),) for name in sorted(demand.slots)]
+    found: list[Clause] = [((_of_resource(name, resources),),) for name in sorted(demand.slots)[:_MOST]]
     for key, value in sorted(pod.spec.node_selector.items()):
         ask = _of_requirement(Requirement(key, Operator.IN, (value,)), f"nodeSelector {key}")
         if ask is not None:
             found.append(((ask,),))
-    terms = tuple(_asks(term.expressions) for term in pod.spec.node_affinity or ())
+    affinity = pod.spec.node_affinity or ()
+    values = sum(len(part.values) for term in affinity for part in term.expressions)
+    terms = tuple(_asks(term.expressions) for term in affinity) if len(affinity) + values <= _MOST else ()
     if terms and all(terms):
         found.append(terms)
     return tuple(found)
@@ -141,7 +149,6 @@ def _sharing_of(key: str, values: tuple[str, ...]) -> frozenset[Sharing] | None:
 
 def _of_resource(name: str, resources: GpuResources) -> Ask:
     vendor = resources.vendor(name)
-    families = frozenset(family for family in FAMILIES if family_vendor(family) == vendor)
     profile = mig_profile(name)
     sharing: frozenset[Sharing] | None = None
     if profile:
@@ -151,9 +158,14 @@ def _of_resource(name: str, resources: GpuResources) -> Ask:
     return Ask(
         name,
         "Ask for another resource.",
-        families=families or None,
+        families=_families_of(vendor),
         sharing=sharing,
         memory_mib=mig_memory_mib(None, profile) if profile else None,
         whole=not is_shared_name(name),
         vendor=vendor,
     )
+
+
+@cache
+def _families_of(vendor: str | None) -> frozenset[str] | None:
+    return frozenset(family for family in FAMILIES if family_vendor(family) == vendor) or None

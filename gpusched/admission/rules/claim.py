@@ -1,5 +1,7 @@
 """The memory claim of a pod, against its own request and against what the slots of today could give at most."""
 
+from collections.abc import Collection
+
 from gpusched.admission.admission import Context
 from gpusched.admission.messages import quoted
 from gpusched.admission.rules.malformed import described
@@ -37,14 +39,21 @@ def memory_claim(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...
 
 
 def _too_large(pod: Pod, demand: Demand, resource: str, claim: int, ctx: Context) -> Objection | None:
-    nodes = [node for node in eligible_nodes(pod, ctx) if could_serve(node, demand, ctx)]
-    open_ones = [node for node in nodes if _admitted(node, pod, demand, ctx, passing=True)]
-    possible = [_largest(node, resource, demand, ctx) for node in open_ones]
-    known = [amount for amount in possible if amount is not None]
-    if not known or len(known) < len(possible) or claim <= max(known):
+    given = taint_keys(demand.slots, ctx.resources)
+    largest: list[int] = []
+    today: list[int] = []
+    for node in eligible_nodes(pod, ctx):
+        if not could_serve(node, demand, ctx) or not _admitted(node, pod, given, ctx, passing=True):
+            continue
+        amount = _largest(node, resource, demand, ctx)
+        if amount is None or claim <= amount:
+            return None
+        largest.append(amount)
+        if _admitted(node, pod, given, ctx, passing=False):
+            today.append(amount)
+    if not largest:
         return None
-    today = [_largest(node, resource, demand, ctx) for node in open_ones if _admitted(node, pod, demand, ctx)]
-    most = max((amount for amount in today if amount is not None), default=max(known))
+    most = max(today or largest)
     cure = f"Largest possible: {format_mib(most)}." if most > 0 else "None gives any."
     return Objection(
         Code.CLAIM,
@@ -63,11 +72,12 @@ def _largest(node: Node, resource: str, demand: Demand, ctx: Context) -> int | N
     return largest_possible_claim(pool, PoolUse(), slots, config.claim_reserve, config.claim_above_slot)
 
 
-def _admitted(node: Node, pod: Pod, demand: Demand, ctx: Context, *, passing: bool = False) -> bool:
-    """Whether the pod, with the tolerations it will be given, may go to the node; `passing` lets what passes be."""
+def _admitted(node: Node, pod: Pod, given: Collection[str], ctx: Context, *, passing: bool) -> bool:
+    """Whether the pod, tolerating taints of the keys `given` as well, may go to the node; `passing` lets what passes
+    be.
+    """
     if node.object.unschedulable and not passing:
         return False
-    given = taint_keys(demand.slots, ctx.resources)
     taints = [
         taint
         for taint in node.object.taints

@@ -8,7 +8,9 @@ from gpusched.admission.rules.objection import Force, Objection
 from gpusched.admission.rules.present import could_serve, eligible_nodes
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
+from gpusched.core.node import Node
 from gpusched.core.pod import Pod
+from gpusched.policy.rule import POD, here, rules_in_force
 
 _RULES: Final = "no present node with such GPUs meets the rules of pod and namespace"
 
@@ -19,7 +21,7 @@ def no_node(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
         return ()
     if any(could_serve(node, demand, ctx) for node in eligible_nodes(pod, ctx)):
         return ()
-    why = _shortage(demand, ctx) or _unmatched(pod, ctx) or _RULES
+    why = _shortage(demand, ctx) or _unmatched(pod, ctx) or _broken(pod, demand, ctx) or _RULES
     return (Objection(Code.NO_NODE, f"{why}. Autoscaled nodes may.", f"{why}.", Force.ADVICE),)
 
 
@@ -31,7 +33,17 @@ def _shortage(demand: Demand, ctx: Context) -> str | None:
             return f"no present node offers {quoted(resource)}"
         if most < slots:
             return f"no present node has {quoted(resource)}: {slots}; the largest has {most}"
+    if not any(_offers(group.nodes[0], demand) for group in ctx.facts.groups):
+        asked = " and ".join(f"{quoted(resource)}: {slots}" for resource, slots in sorted(demand.slots.items()))
+        return f"no present node has {asked} together"
     return None
+
+
+def _offers(node: Node, demand: Demand) -> bool:
+    pools = [
+        (node.pool(resource), slots) for resource, slots in demand.slots.items() if resource not in node.dra_resources
+    ]
+    return all(pool is not None and pool.slots >= slots for pool, slots in pools)
 
 
 def _unmatched(pod: Pod, ctx: Context) -> str | None:
@@ -41,3 +53,27 @@ def _unmatched(pod: Pod, ctx: Context) -> str | None:
         if all(node.object.labels.get(key) != value for node in nodes):
             return f"no present node is labelled {quoted(key)}={quoted(value)}"
     return None
+
+
+def _broken(pod: Pod, demand: Demand, ctx: Context) -> str | None:
+    """The rule that no node with such GPUs meets, or rules of which each is met but not all together."""
+    keys = tuple(sorted({part.key for part in ctx.resolution.constraints.node_selector}))
+    nodes = [node for group in ctx.facts.groups for node in group.distinct(keys)]
+    pairs = [
+        (pool, node.object.labels)
+        for node in nodes
+        for resource, slots in demand.slots.items()
+        if (pool := node.pool(resource)) is not None and pool.slots >= slots and pool.blocked is None
+    ]
+    at_odds = []
+    for side, rule in rules_in_force(ctx.resolution):
+        met = [rule.against(*pair) is None for pair in pairs]
+        whose = "" if side == POD else f" of {quoted(side)}"
+        if not any(met):
+            there = here(rule, [pool for pool, _ in pairs], [labels for _, labels in pairs]) or "unknown here"
+            return f"no present node meets {rule.name} {quoted(rule.value)}{whose} ({there})"
+        if not all(met):
+            at_odds.append(f"{rule.name} {quoted(rule.value)}{whose}")
+    if pod.spec.node_selector or pod.spec.node_affinity is not None:
+        at_odds.append("its node selector and affinity")
+    return f"no present node meets {' and '.join(at_odds)} together" if len(at_odds) > 1 else None

@@ -1,6 +1,6 @@
 """The pools of today that a pod's request could meet, for warnings only: what is absent now may come back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -14,15 +14,15 @@ from gpusched.core.selector import NodeTerm
 from gpusched.native.affinity import named_nodes, node_affinity_reason
 
 
-def eligible_nodes(pod: Pod, ctx: Context) -> tuple[Node, ...]:
+def eligible_nodes(pod: Pod, ctx: Context) -> Iterator[Node]:
     """Nodes that the pod's own node selector and the policy's leave: one of each kind that differs for this pod."""
     constraints = ctx.resolution.constraints
-    return tuple(
-        node
-        for node in _kinds(pod.spec, ctx)
-        if node_affinity_reason(_judged_by(pod.spec, node), node.object) is None
-        and constraints.reason_against_labels(node.object.labels) is None
-    )
+    for node in _kinds(pod.spec, ctx):
+        if (
+            node_affinity_reason(_judged_by(pod.spec, node), node.object) is None
+            and constraints.reason_against_labels(node.object.labels) is None
+        ):
+            yield node
 
 
 def serving_pools(pod: Pod, resource: str, ctx: Context) -> tuple[Pool, ...]:
@@ -70,8 +70,9 @@ def _judged_by(spec: PodSpec, node: Node) -> PodSpec:
 
     A pod that comes in again has been given such affinity; what it stands for is judged by the pools themselves.
     """
-    settled = f"{PREFIX}vendor" in node.object.labels and all(pool.blocked is None for pool in node.pools)
-    if settled or spec.node_affinity is None:
+    if spec.node_affinity is None:
+        return spec
+    if f"{PREFIX}vendor" in node.object.labels and all(pool.blocked is None for pool in node.pools):
         return spec
     terms = [(term, _of_others(term)) for term in spec.node_affinity]
     emptied = any(other == NodeTerm() != term for term, other in terms)
@@ -83,7 +84,7 @@ def _of_others(term: NodeTerm) -> NodeTerm:
     return NodeTerm(tuple(part for part in term.expressions if not part.key.startswith(PREFIX)), term.fields)
 
 
-def _pools(nodes: tuple[Node, ...], resource: str) -> Iterator[Pool]:
+def _pools(nodes: Iterable[Node], resource: str) -> Iterator[Pool]:
     for node in nodes:
         pool = node.pool(resource)
         if pool is not None and pool.slots > 0:

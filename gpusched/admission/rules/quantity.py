@@ -51,15 +51,15 @@ def _of_resource(container: Container, resource: str, ctx: Context) -> Iterator[
 
 def _amount_problem(container: Container, resource: str, text: str) -> Objection | None:
     amount = parse(text)
-    asks = f"container {quoted(container.name)} asks {quoted(resource)}: {_shown(text)}"
+    if amount is not None and 0 <= amount <= _INT64_MAX and amount == amount.to_integral_value():
+        return _memory_for_gpus(container, resource, text) if text.strip().endswith("i") else None
+    asks = _asks(container, resource, text)
     if amount is None:
         return _native(Code.QUANTITY, f"{asks}, which is not a quantity. Write a whole number such as 1.")
     if amount < 0:
         return _native(Code.QUANTITY, f"{asks}; a number of GPUs cannot be negative. Write 0, 1 or more.")
     if amount > _INT64_MAX:
         return _native(Code.QUANTITY, f"{asks}, which is more than Kubernetes can count. Write a smaller whole number.")
-    if amount == amount.to_integral_value():
-        return _memory_for_gpus(asks, text)
     if amount > 1:
         return _native(Code.QUANTITY, f"{asks}; use whole numbers, such as {int(amount) + 1}.")
     return _native(
@@ -69,13 +69,16 @@ def _amount_problem(container: Container, resource: str, text: str) -> Objection
     )
 
 
-def _memory_for_gpus(asks: str, text: str) -> Objection | None:
+def _memory_for_gpus(container: Container, resource: str, text: str) -> Objection:
     """`8Gi` is a whole number to the API server, of more GPUs than there are: meant was a part of one."""
-    if not text.strip().endswith("i"):
-        return None
+    asks = _asks(container, resource, text)
     claim = f"1 plus gpusched.io/gpu-memory: {quoted(text.strip())}"
     short = f"{asks} GPUs. For memory write gpusched.io/gpu-memory."
     return Objection(Code.QUANTITY, f"{asks} GPUs. For memory: {claim}.", short, Force.ADVICE)
+
+
+def _asks(container: Container, resource: str, text: str) -> str:
+    return f"container {quoted(container.name)} asks {quoted(resource)}: {_shown(text)}"
 
 
 def _shown(text: str) -> str:

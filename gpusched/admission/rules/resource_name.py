@@ -12,13 +12,13 @@ from gpusched.admission.messages import quoted
 from gpusched.admission.rules.objection import Force, Objection
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
+from gpusched.core.misspelt import names_of, near_misses
 from gpusched.core.pod import Container, Pod
 from gpusched.core.quantity import parse
 from gpusched.core.resources import mig_profile
 from gpusched.policy.label_syntax import is_extended_resource, is_key
 
-#: Names of a pod that are compared with those of GPU resources, and objections to names: a pod may have thousands of
-#: either, and while they are judged nobody else is.
+#: Objections to names: a pod may have thousands, and while they are judged nobody else is.
 _MOST: Final = 200
 
 
@@ -36,22 +36,12 @@ def gpu_resource_names(pod: Pod, _demand: Demand, ctx: Context) -> tuple[Objecti
 
 def slips(pod: Pod, ctx: Context) -> dict[str, str]:
     """Misspelt GPU resources that a pod names, with the right name of each."""
-    names = _names(pod)
-    unknown = islice((name for name in sorted(names) if ctx.resources.vendor(name) is None), _MOST)
-    meant = {name: ctx.resources.nearest(name, ctx.facts.resources) for name in unknown}
-    return {name: right for name, right in meant.items() if right is not None}
-
-
-def _names(pod: Pod) -> set[str]:
-    names = {*pod.spec.pod_limits, *pod.spec.pod_requests}
-    for container in pod.spec.containers:
-        names.update(container.limits, container.requests)
-    return names
+    return near_misses(names_of(pod), ctx.resources, ctx.facts.resources)
 
 
 def mentions_gpu_name(pod: Pod, ctx: Context) -> bool:
     """Whether the pod names a GPU resource, or something that was meant to be one, whatever the amount."""
-    return any(ctx.resources.vendor(name) is not None for name in _names(pod)) or bool(slips(pod, ctx))
+    return any(ctx.resources.vendor(name) is not None for name in names_of(pod)) or bool(slips(pod, ctx))
 
 
 def _misspelt(container: Container, resource: str, slips: Mapping[str, str]) -> Objection | None:

@@ -8,7 +8,7 @@ from gpusched.kube.events import Reference
 from gpusched.placement.quota import Place, places
 from gpusched.serve.telling.told import EventReason, Saying, about_pod
 from gpusched.simulate.standing import unread
-from gpusched.simulate.why import outdated
+from gpusched.simulate.waits import holders_text, outdated
 from gpusched.state.cluster import Cluster
 
 #: As the manifests name it.
@@ -58,12 +58,5 @@ def quota_line(cluster: Cluster) -> Iterator[Saying | None]:
 def _line(namespace: str, place: Place) -> str:
     return (
         f"Waits for the GPU quota of namespace {namespace}: place {place.place} in the line, "
-        f"slots held by {_named(place.holders)}"
+        f"slots held by {holders_text(place, _NAMED)}"
     )
-
-
-def _named(holders: Sequence[str]) -> str:
-    if not holders:
-        return "nobody"
-    more = f" and {len(holders) - _NAMED} more" if len(holders) > _NAMED else ""
-    return f"{', '.join(holders[:_NAMED])}{more}"

@@ -8,6 +8,7 @@ from gpusched.core.constraints import Constraints
 from gpusched.core.names import FACTS_ANNOTATION
 from gpusched.core.node import Node
 from gpusched.core.pool import Pool
+from gpusched.core.resources import NVIDIA
 from gpusched.dialects.admin import KEYS
 from gpusched.dialects.inventory import NONE_OFFERED
 from gpusched.kube.events import Reference
@@ -28,11 +29,12 @@ class _Fault(NamedTuple):
 
 
 class _Fact(NamedTuple):
-    """A fact of a pool that a rule may need."""
+    """A fact of a pool that a rule may need. Where it has a `vendor`, a rule about it is about no other GPUs."""
 
     name: str
     known: Callable[[Pool], object]
     asked: Callable[[Constraints], object]
+    vendor: str = ""
 
 
 _FACTS: Final = (
@@ -40,8 +42,8 @@ _FACTS: Final = (
     _Fact("product", lambda pool: pool.product, lambda rule: rule.products or None),
     _Fact("gpu-memory", lambda pool: pool.visible_memory_mib, lambda rule: rule.min_memory or rule.max_memory),
     _Fact("sharing", lambda pool: pool.sharing, lambda rule: rule.sharing),
-    _Fact("cuda", lambda pool: pool.cuda_version, lambda rule: rule.min_cuda),
-    _Fact("driver", lambda pool: pool.driver_version, lambda rule: rule.min_driver),
+    _Fact("cuda", lambda pool: pool.cuda_version, lambda rule: rule.min_cuda, NVIDIA),
+    _Fact("driver", lambda pool: pool.driver_version, lambda rule: rule.min_driver, NVIDIA),
 )
 #: Rules in force, each with a namespace that it holds for.
 _Rules = Mapping[Constraints, str]
@@ -92,12 +94,11 @@ def _pool_fault(node: Node, pool: Pool, rules: _Rules) -> _Fault | None:
 
 
 def _unknown_fault(pool: Pool, rules: _Rules) -> _Fault | None:
-    unknown = [fact for fact in _FACTS if fact.known(pool) is None]
-    if not unknown:
-        return None
     for rule, namespace in rules.items():
-        if rule.reason_against(pool) is Reason.FACTS_UNKNOWN:
-            names = [fact.name for fact in unknown if fact.asked(rule) is not None]
+        asked = [fact for fact in _FACTS if fact.asked(rule) is not None]
+        names = [fact.name for fact in asked if fact.known(pool) is None]
+        ours = all(fact.vendor in {"", pool.vendor} for fact in asked)
+        if ours and names and rule.reason_against(pool) is Reason.FACTS_UNKNOWN:
             cure = f"; write it into the annotation {FACTS_ANNOTATION}" if set(names) <= set(KEYS) else ""
             return _Fault(
                 f"{' and '.join(names)} unknown, which the policy of namespace {namespace} is about{cure}", _SETTLED

@@ -3,7 +3,7 @@
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -19,6 +19,11 @@ _LOCAL_PEERS: Final = frozenset({"127.0.0.1", "::1", "::ffff:127.0.0.1"})
 
 _HOW: Final = (
     "Send `Authorization: Bearer TOKEN` with a token of the cluster, such as `kubectl create token NAME` prints."
+)
+#: What the caller is told whose rights reach no pod.
+NO_NAMESPACE: Final = (
+    "You may list pods in no namespace that uses GPUs. It takes the verb list on pods there, such as a RoleBinding to the"
+    " ClusterRole gpusched-viewer gives."
 )
 
 
@@ -39,6 +44,9 @@ class Right(msgspec.Struct, frozen=True):
     namespace: str = ""
 
 
+Extent = Literal["all", "some", "none"]
+
+
 class Scope(msgspec.Struct, frozen=True):
     """What one caller may read: whether nodes, whether every namespace, and else which ones."""
 
@@ -46,12 +54,19 @@ class Scope(msgspec.Struct, frozen=True):
     everywhere: bool = False
     namespaces: frozenset[str] = frozenset()
 
+    @property
+    def extent(self) -> Extent:
+        """How much of the cluster's namespaces that is."""
+        return "all" if self.everywhere else "some" if self.namespaces else "none"
+
     def sees(self, namespace: str) -> bool:
         """Whether pods of a namespace may be named to the caller."""
         return self.everywhere or namespace in self.namespaces
 
 
 EVERYTHING: Final = Scope(nodes=True, everywhere=True)
+#: Who asks on this machine where no token is wanted.
+LOCAL: Final = Identity("")
 
 
 class Denied(msgspec.Struct, frozen=True):
@@ -134,15 +149,26 @@ class Access:
         self._identities: Kept[bytes, Identity | Denied] = Kept(_TOKENS, clock)
         self._rights: Kept[tuple[Identity, Right], bool] = Kept(_RIGHTS, clock)
 
+    async def identity(self, caller: Caller) -> Identity | Denied:
+        """Who asks, or why he may read nothing."""
+        if not caller.token:
+            return LOCAL if self._open and caller.local else Denied(401, f"Who are you? {_HOW}")
+        try:
+            return await self._identify(caller.token)
+        except ReviewError as error:
+            return _silent(error)
+
     async def scope(self, caller: Caller) -> Scope | Denied:
         """What the caller may read, or why nothing."""
-        if not caller.token:
-            return EVERYTHING if self._open and caller.local else Denied(401, f"Who are you? {_HOW}")
+        identity = await self.identity(caller)
+        if isinstance(identity, Denied):
+            return identity
+        if identity is LOCAL:
+            return EVERYTHING
         try:
-            identity = await self._identify(caller.token)
-            return identity if isinstance(identity, Denied) else await self._scope(identity)
+            return await self._scope(identity)
         except ReviewError as error:
-            return Denied(503, f"The API server did not say what you may read: {error}. Try again.")
+            return _silent(error)
 
     async def _identify(self, token: str) -> Identity | Denied:
         if len(token) > _LONGEST_TOKEN:
@@ -175,3 +201,7 @@ class Access:
                 known[right] = answer
                 self._rights.put((identity, right), answer, _BELIEVED)
         return {right: bool(answer) for right, answer in known.items()}
+
+
+def _silent(error: ReviewError) -> Denied:
+    return Denied(503, f"The API server did not say what you may read: {error}. Try again.")

@@ -8,17 +8,18 @@ from typing import Final
 import msgspec
 
 from gpusched import __version__
+from gpusched.core.pod import Pod
+from gpusched.serve.explaining.explainer import Explained, Explainer
 from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.pieces import work_off
-from gpusched.serve.view.access import Scope
+from gpusched.serve.view.access import Extent, Scope
 from gpusched.serve.view.changes import ChangeLog
-from gpusched.serve.view.explainer import Explainer
 from gpusched.serve.view.nodes import node_view
 from gpusched.serve.view.pods import PodView, find_pod, find_waiting, pod_view, waits_longest
 from gpusched.serve.view.quota import QuotaView, quota_views
 from gpusched.serve.view.refusals import Refusals, RefusalView
 from gpusched.serve.view.totals import FamilyTotal, sum_up, totals
-from gpusched.serve.view.why import NO_CPU_BOOKS, WhyView
+from gpusched.serve.view.why import WhyView, why_view
 from gpusched.state.node_state import NodeState
 from gpusched.state.pods import PodRecord
 
@@ -51,10 +52,11 @@ class NodesAnswer(msgspec.Struct, frozen=True):
 
 
 class PodsAnswer(msgspec.Struct, frozen=True):
-    """Waiting pods; `total` counts those that are not listed too."""
+    """Waiting pods; `total` counts those that are not listed too. `seen` says of how many namespaces that is told."""
 
     total: int
     pods: Sequence[PodView]
+    seen: Extent
     notes: Sequence[str]
 
 
@@ -62,6 +64,7 @@ class RefusalsAnswer(msgspec.Struct, frozen=True):
     """Refusals of the last hour, newest first."""
 
     refusals: Sequence[RefusalView]
+    seen: Extent
     notes: Sequence[str]
 
 
@@ -69,6 +72,7 @@ class QuotaAnswer(msgspec.Struct, frozen=True):
     """Namespaces with what they hold."""
 
     namespaces: Sequence[QuotaView]
+    seen: Extent
     notes: Sequence[str]
 
 
@@ -118,33 +122,33 @@ class View:
             )
         )
 
-    async def pods(self, scope: Scope) -> bytes:
-        """PodsAnswer, with as many explanations as could be worked out in a moment."""
+    async def pods(self, scope: Scope, namespace: str = "") -> bytes:
+        """PodsAnswer, of one namespace where it is named, with as many explanations as could be worked out in a moment."""
         records: list[PodRecord] = []
         await work_off(find_waiting(self._cluster, scope, records))
+        records = [record for record in records if namespace in {"", record.pod.namespace}]
         records.sort(key=waits_longest)
-        listed, named = records[:_PODS], scope.everywhere
-        pods = [record.pod for record in listed]
-        await self._explainer.explain_some(pods, _EXPLAIN_SECONDS, named=named)
+        listed = records[:_PODS]
+        await self._explainer.explain_some([record.pod for record in listed], _EXPLAIN_SECONDS)
         views: list[PodView] = []
 
         def make() -> Iterator[None]:
             for record in listed:
-                views.append(pod_view(record, lambda pod: self._explainer.known(pod, named=named)))
+                views.append(pod_view(record, lambda pod: _why(self._explainer.known(pod), pod, scope)))
                 yield
 
         await work_off(make())
-        return _ENCODER.encode(PodsAnswer(len(records), views, self._notes(NO_CPU_BOOKS)))
+        return _ENCODER.encode(PodsAnswer(len(records), views, scope.extent, self._notes()))
 
     async def why(self, scope: Scope, namespace: str, name: str) -> bytes | None:
         """WhyAnswer about a GPU pod that the caller may read; None when there is no such pod."""
         pod = find_pod(self._cluster, namespace, name) if scope.sees(namespace) else None
-        why = await self._explainer.explain(pod, named=scope.everywhere) if pod is not None else None
-        return None if why is None else _ENCODER.encode(WhyAnswer(why, self._notes(NO_CPU_BOOKS)))
+        why = None if pod is None else _why(await self._explainer.explain(pod), pod, scope)
+        return None if why is None else _ENCODER.encode(WhyAnswer(why, self._notes()))
 
     def refusals(self, scope: Scope) -> bytes:
         """RefusalsAnswer."""
-        return _ENCODER.encode(RefusalsAnswer(self.refused.views(scope), self._notes(_OWN_REFUSALS)))
+        return _ENCODER.encode(RefusalsAnswer(self.refused.views(scope), scope.extent, self._notes(_OWN_REFUSALS)))
 
     async def quota(self, scope: Scope) -> bytes:
         """QuotaAnswer."""
@@ -156,7 +160,7 @@ class View:
                 yield
 
         await work_off(make())
-        return _ENCODER.encode(QuotaAnswer(views, self._notes()))
+        return _ENCODER.encode(QuotaAnswer(views, scope.extent, self._notes()))
 
     def namespaces(self) -> set[str]:
         """Every namespace that an answer may name."""
@@ -190,9 +194,14 @@ class View:
             known = encoded.get(name)
             if state is None or (known is not None and known[0] is state and known[1] == state.version):
                 continue
-            encoded[name] = (state, state.version, _ENCODER.encode(node_view(state, scope)))
+            encoded[name] = (state, state.version, _ENCODER.encode(node_view(state, scope, self._cluster)))
             yield
 
     def _notes(self, *lasting: str) -> list[str]:
         problem = self._problem()
         return [*([f"What is shown may be old: {problem}."] if problem else []), *lasting]
+
+
+def _why(found: Explained | None, pod: Pod, scope: Scope) -> WhyView | None:
+    """What was found out, for a caller who may or may not read the names of all pods."""
+    return None if found is None else why_view(found.why if scope.everywhere else found.discreet, pod.name)

@@ -80,7 +80,10 @@ class Endpoints:
         return await _json(request, await self._view.nodes(scope, since, request.query_params.get("instance", "")))
 
     async def _pods(self, request: Request, scope: Scope) -> Response:
-        return await _json(request, await self._view.pods(scope))
+        namespace = request.query_params.get("namespace", "")
+        if namespace and not scope.sees(namespace):
+            return _denied(_no_pods(namespace))
+        return await _json(request, await self._view.pods(scope, namespace))
 
     async def _refusals(self, request: Request, scope: Scope) -> Response:
         return await _json(request, self._view.refusals(scope))
@@ -93,18 +96,21 @@ class Endpoints:
         if not namespace or not name:
             return _denied(Denied(400, "Name the pod: /api/v1/why?namespace=NAMESPACE&name=POD"))
         if not scope.sees(namespace):
-            return _denied(Denied(403, f"You may not list pods in namespace {namespace}."))
+            return _denied(_no_pods(namespace))
         answer = await self._view.why(scope, namespace, name)
         if answer is None:
             return _denied(Denied(404, f"There is no GPU pod {namespace}/{name}, or it has ended."))
         return await _json(request, answer)
 
-    async def _events(self, _: Request, scope: Scope) -> Response:
-        if self._streams.full:
-            return _denied(Denied(503, "Too many pages are open on this replica: ask for /api/v1/nodes now and then."))
-        return StreamingResponse(
-            self._streams.stream(scope), media_type="text/event-stream", headers={"x-accel-buffering": "no"}
-        )
+    async def _events(self, request: Request, scope: Scope) -> Response:
+        identity = await self._access.identity(_caller(request))
+        if isinstance(identity, Denied):
+            return _denied(identity)
+        denied = self._streams.denied(identity.username)
+        if denied is not None:
+            return _denied(denied)
+        stream = self._streams.stream(scope, identity.username)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
 def _caller(request: Request) -> Caller:
@@ -112,6 +118,10 @@ def _caller(request: Request) -> Caller:
     token = header[len(_BEARER) :].strip() if header[: len(_BEARER)].lower() == _BEARER else ""
     peer = request.client.host if request.client is not None else ""
     return Caller(peer=peer, host=request.headers.get("host", ""), token=token)
+
+
+def _no_pods(namespace: str) -> Denied:
+    return Denied(403, f"You may not list pods in namespace {namespace}.")
 
 
 def _denied(denied: Denied) -> Response:

@@ -4,12 +4,13 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
 import msgspec
 
-from gpusched.serve.view.access import Scope
+from gpusched.serve.view.access import Denied, Scope
 from gpusched.serve.view.answers import View
 
 #: Seconds between two looks at the state; what changes within is one event.
@@ -20,7 +21,10 @@ _SILENCE: Final = 15.0
 _LIFE: Final = 300.0
 #: Names in one event; above it the page is told to ask for all changes.
 _NAMES: Final = 200
+#: Streams that are open at a time, and those of them that one user may have.
 _STREAMS: Final = 64
+_SHARE: Final = 16
+_INSTEAD: Final = "ask for /api/v1/nodes now and then"
 
 
 class ChangeEvent(msgspec.Struct, frozen=True):
@@ -41,16 +45,23 @@ class EventStreams:
         self._view = view
         self._ending = ending
         self._clock = clock
-        self._open = 0
+        self._open: Counter[str] = Counter()
 
-    @property
-    def full(self) -> bool:
-        """Whether no further stream is served now."""
-        return self._open >= _STREAMS
+    def denied(self, user: str) -> Denied | None:
+        """Why a user, given by name, gets no further stream now; None when he does."""
+        if self._open[user] >= _SHARE:
+            return Denied(429, f"You have {_SHARE} pages open on this replica, no user gets more: {_INSTEAD}.")
+        if self._open.total() >= _STREAMS:
+            return Denied(503, f"Too many pages are open on this replica: {_INSTEAD}.")
+        return None
 
-    async def stream(self, scope: Scope) -> AsyncGenerator[bytes, None]:
-        """Events until the life of a stream is over or the service ends; the first says where things stand."""
-        self._open += 1
+    async def stream(self, scope: Scope, user: str) -> AsyncGenerator[bytes, None]:
+        """Events until the life of a stream is over or the service ends; the first says where things stand. Of streams
+        that were asked for at once those beyond the bounds end at once.
+        """
+        if self.denied(user) is not None:
+            return
+        self._open[user] += 1
         try:
             changes = self._view.changes
             began = told_at = self._clock()
@@ -66,7 +77,7 @@ class EventStreams:
                     yield b": nothing new\n\n"
                     told_at = self._clock()
         finally:
-            self._open -= 1
+            self._open -= Counter((user,))
 
     def _names(self, generation: int) -> tuple[str, ...] | None:
         changed = self._view.changes.since(generation)

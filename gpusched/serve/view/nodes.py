@@ -5,7 +5,8 @@ import msgspec
 from gpusched.core.pool import Pool
 from gpusched.core.usage import Holder
 from gpusched.serve.view.access import Scope
-from gpusched.simulate.result import node_notes
+from gpusched.simulate.node_notes import foreign_taints, node_notes, taint_text
+from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 
 
@@ -48,23 +49,27 @@ class PoolView(msgspec.Struct, frozen=True):
 
 
 class NodeView(msgspec.Struct, frozen=True):
-    """One node. `state` is ready, cordoned or not-ready; `version` grows with every change."""
+    """One node. `state` is ready, cordoned or not-ready; `version` grows with every change. `taints` keep GPU pods away
+    that do not tolerate them themselves.
+    """
 
     name: str
     state: str
     version: int
+    taints: tuple[str, ...]
     pools: tuple[PoolView, ...]
     notes: tuple[str, ...]
 
 
-def node_view(state: NodeState, scope: Scope) -> NodeView:
+def node_view(state: NodeState, scope: Scope, cluster: Cluster) -> NodeView:
     """The node for a caller."""
     return NodeView(
         name=state.node.name,
         state=_state(state),
         version=state.version,
+        taints=tuple(map(taint_text, foreign_taints(state, cluster))),
         pools=tuple(_pool_view(pool, state, scope) for pool in state.node.pools if _shown(pool, state)),
-        notes=node_notes(state),
+        notes=node_notes(state, cluster),
     )
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.pod import Pod
+from gpusched.core.workload import workload_by_name
 from gpusched.serve.view.access import Scope
 from gpusched.serve.view.why import WhyView
 from gpusched.state.cluster import Cluster
@@ -17,9 +18,10 @@ _STEP: Final = 500
 
 
 class PodView(msgspec.Struct, frozen=True):
-    """One pod that waits. `state` is pending, quota (behind gpusched's gate) or gated; `owner` such as `Job/train`.
+    """One pod that waits. `state` is pending, quota (behind gpusched's gate) or gated; `owner` is the workload, such as
+    `Job/train`.
 
-    `created` is RFC 3339. `why` is null until it was worked out.
+    `created` is RFC 3339. `gates` are scheduling gates of others. `why` is null until it was worked out.
     """
 
     namespace: str
@@ -30,6 +32,7 @@ class PodView(msgspec.Struct, frozen=True):
     resources: Mapping[str, int]
     claim_mib: int | None
     priority: int
+    gates: tuple[str, ...]
     why: WhyView | None
 
 
@@ -61,12 +64,15 @@ def pod_view(record: PodRecord, known: Callable[[Pod], WhyView | None]) -> PodVi
     return PodView(
         namespace=pod.namespace,
         name=pod.name,
-        owner=f"{pod.owner.kind}/{pod.owner.name}" if pod.owner is not None else "",
+        owner=workload_by_name(pod.owner.kind, pod.owner.name, pod.labels.get("pod-template-hash", ""))
+        if pod.owner is not None
+        else "",
         state="quota" if QUOTA_GATE in pod.spec.gates else "gated" if pod.spec.gates else "pending",
         created=pod.created,
         resources=record.demand.slots,
         claim_mib=record.demand.claim_mib,
         priority=pod.spec.priority,
+        gates=tuple(gate for gate in pod.spec.gates if gate != QUOTA_GATE),
         why=known(pod),
     )
 

@@ -16,13 +16,15 @@ class FamilyQuota(msgspec.Struct, frozen=True):
 
     family: str
     used: int
+    pending: int
     limit: int | None
 
 
 class QuotaView(msgspec.Struct, frozen=True):
     """One namespace. `enforced` False means that the limits only warn.
 
-    `used` counts pods on nodes and pods that wait for one without a quota gate. `gated` are pods that wait for quota.
+    Used is what pods hold that are on nodes or promised one; pending what others count for that wait for one without a
+    quota gate. `gated` are pods that wait for quota.
     """
 
     namespace: str
@@ -30,6 +32,7 @@ class QuotaView(msgspec.Struct, frozen=True):
     used: int
     families: tuple[FamilyQuota, ...]
     memory_used_mib: int
+    memory_pending_mib: int
     memory_limit_mib: int | None
     gated: int
 
@@ -45,20 +48,25 @@ def quota_views(cluster: Cluster, scope: Scope) -> Iterator[QuotaView]:
 
 def _view(cluster: Cluster, resolution: Resolution, gated: int) -> QuotaView:
     name = resolution.namespace
-    quota, use = resolution.quota, cluster.quota_use(name)
+    quota, use, held = resolution.quota, cluster.quota_use(name), cluster.quota_use(name, placed=True)
     limits: dict[str, int | None] = {} if quota is None else dict(quota.families)
     rows = [
-        FamilyQuota(family, use.families.get(family, 0), limits.get(family))
+        _row(family, held.families.get(family, 0), use.families.get(family, 0), limits.get(family))
         for family in sorted(limits.keys() | use.families.keys())
     ]
     if quota is not None and quota.total is not None:
-        rows.append(FamilyQuota("*", use.total, quota.total))
+        rows.append(_row("*", held.total, use.total, quota.total))
     return QuotaView(
         namespace=name,
         enforced=has_quota(resolution),
-        used=use.total,
+        used=held.total,
         families=tuple(rows),
-        memory_used_mib=use.memory_mib,
+        memory_used_mib=held.memory_mib,
+        memory_pending_mib=use.memory_mib - held.memory_mib,
         memory_limit_mib=resolution.quota_memory_mib,
         gated=gated,
     )
+
+
+def _row(family: str, held: int, counted: int, limit: int | None) -> FamilyQuota:
+    return FamilyQuota(family, held, counted - held, limit)

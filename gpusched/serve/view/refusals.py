@@ -15,7 +15,9 @@ _VERBS: Final = frozenset({"mutate", "validate"})
 
 
 class RefusalView(msgspec.Struct, frozen=True):
-    """One refusal; controllers try again and again, so that alike ones are counted. Times are seconds since 1970."""
+    """What was refused of one workload, by its kind and name: controllers try again and again, under ever new names, so
+    that alike refusals are counted. An object that nothing made stands for itself. Times are seconds since 1970.
+    """
 
     namespace: str
     kind: str
@@ -41,7 +43,8 @@ class Refusals:
         if decision.verb not in _VERBS or decision.code == "allowed" or decision.dry_run:
             return
         now = self._wall_clock()
-        key = (decision.namespace, decision.kind, decision.name, decision.code, decision.message)
+        kind, _, name = (decision.workload or f"{decision.kind}/{decision.name}").partition("/")
+        key = (decision.namespace, kind, name, decision.code, decision.message)
         before = self._kept.get(key)
         self.count += 1
         self._kept[key] = (

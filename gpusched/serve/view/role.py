@@ -12,7 +12,6 @@ from gpusched.serve.view.access_reviews import ApiReviews
 from gpusched.serve.view.answers import View
 from gpusched.serve.view.endpoints import Endpoints
 from gpusched.serve.view.events import EventStreams
-from gpusched.serve.view.explainer import Explainer
 from gpusched.serve.view.refusals import Refusals
 
 
@@ -22,8 +21,7 @@ def view_endpoints(
     """The endpoints over the state and the API server of this process."""
     refusals = Refusals(time.time)
     around.decisions.told.append(refusals.note)
-    explainer = Explainer(cluster, around.api.get_pod, time.monotonic)
-    view = View(cluster, explainer, refusals, around.following.closed)
+    view = View(cluster, around.explainer, refusals, around.following.closed)
     access = Access(
         ApiReviews(around.session),
         view.namespaces,

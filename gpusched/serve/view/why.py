@@ -1,17 +1,8 @@
-"""Why a pod waits or where it is, in the words of `gpusched why`, for pods of the live cluster."""
-
-from typing import Final
+"""Why a pod waits or where it is, as JSON, in the words of `gpusched why`."""
 
 import msgspec
 
-from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.why import Why, why_standing
-from gpusched.simulate.world import World
-
-NO_CPU_BOOKS: Final = (
-    "Processors and memory that pods without a GPU use are not known to the service; "
-    "`gpusched why --cluster` on a dump counts them too."
-)
+from gpusched.simulate.why import Why
 
 
 class ReasonView(msgspec.Struct, frozen=True):
@@ -44,29 +35,15 @@ class WhyView(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def why_view(tree: dict[str, object], world: World) -> WhyView:
-    """The answer about one pod as the API server has it."""
-    metadata = tree.get("metadata")
-    about = metadata if isinstance(metadata, dict) else {}
-    manifest = Manifest(
-        source="the cluster",
-        tree=tree,
-        kind="Pod",
-        name=str(about.get("name", "")),
-        namespace=str(about.get("namespace", "")),
-    )
-    return _view(why_standing(manifest, world))
-
-
-def _view(why: Why) -> WhyView:
+def why_view(why: Why, name: str = "") -> WhyView:
+    """The answer, which holds for a pod of another `name` too that is alike."""
     pod, explanation = why.view, why.explanation
     waits = pod.unschedulable
     state = "finished" if why.finished else "placed" if pod.placement else "gated" if pod.gated else "pending"
     examples = explanation.examples if explanation is not None else {}
-    notes = (*pod.notes, *([f"gate {pod.gated}"] if pod.gated not in {None, "quota"} else []))
     return WhyView(
         namespace=pod.namespace,
-        name=pod.name,
+        name=name or pod.name,
         state=state,
         demand=why.demand,
         node=pod.placement.node if pod.placement else "",
@@ -79,5 +56,5 @@ def _view(why: Why) -> WhyView:
         nearest_lacks=explanation.nearest_lacks if explanation else "",
         line=why.line,
         history=why.history,
-        notes=notes,
+        notes=pod.notes,
     )

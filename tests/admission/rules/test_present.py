@@ -12,7 +12,7 @@ from tests.admission.judging import codes, facts_of, gpu_node, judged, lines
 from tests.admission.patching import mutated_pod
 from tests.build import container, pod
 
-_RULES = "no present node with such GPUs meets the rules of pod and namespace. Autoscaled nodes may."
+_TURING = "no present node meets families turing of namespace team-a ({}). Autoscaled nodes may."
 _H100 = gpu_node("h", 8, family="hopper", product="h100-80gb-hbm3", memory=81559)
 
 
@@ -22,10 +22,10 @@ _H100 = gpu_node("h", 8, family="hopper", product="h100-80gb-hbm3", memory=81559
         ([], 1, {}, "no present node offers nvidia.com/gpu. Autoscaled nodes may."),
         ([gpu_node(slots=0)], 1, {}, "no present node offers nvidia.com/gpu. Autoscaled nodes may."),
         ([_H100], 9, {}, "no present node has nvidia.com/gpu: 9; the largest has 8. Autoscaled nodes may."),
-        ([_H100], 1, {"families": "turing"}, _RULES),
+        ([_H100], 1, {"families": "turing"}, _TURING.format("here: hopper")),
         ([_H100], 8, {}, None),
         ([gpu_node(family=None, blocked=Reason.RECONFIGURING)], 1, {"families": "turing"}, None),
-        ([gpu_node(family=None)], 1, {"families": "turing"}, _RULES),
+        ([gpu_node(family=None)], 1, {"families": "turing"}, _TURING.format("unknown here")),
     ],
 )
 def test_no_node(nodes: list[Node], gpus: int, policy: dict[str, str], said: str | None) -> None:
@@ -34,6 +34,22 @@ def test_no_node(nodes: list[Node], gpus: int, policy: dict[str, str], said: str
     assert [line for line in lines(answer)[1] if line.startswith("gpu-no-node")] == (
         [] if said is None else [f"gpu-no-node: {said}"]
     )
+
+
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        ({"min-cuda-version": "13.1"}, "min-cuda-version 13.1 (unknown here)"),
+        ({"min-gpu-memory": "100Gi"}, "min-gpu-memory 100Gi (largest here: 79.6Gi)"),
+        ({"families": "blackwell"}, "families blackwell (here: hopper, turing)"),
+        ({"node-selector": "rack=7"}, "node-selector rack=7 (rack is not set)"),
+        ({"families": "turing", "min-gpu-memory": "40Gi"}, "families turing and min-gpu-memory 40Gi together"),
+    ],
+)
+def test_the_rule_that_nothing_meets_is_named(annotations: dict[str, str], said: str) -> None:
+    tree = pod(annotations={f"gpusched.io/{key}": value for key, value in annotations.items()})
+    (line,) = lines(judged(tree, facts=facts_of(_H100, gpu_node("t"))))[1]
+    assert line == f"gpu-no-node: no present node meets {said}. Autoscaled nodes may."
 
 
 def required(term: dict[str, object]) -> dict[str, object]:

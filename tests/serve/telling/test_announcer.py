@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from gpusched.kube.events import Reference
+from gpusched.serve.explaining.explainer import Explainer
 from gpusched.serve.telling.announcer import Announcer
 from gpusched.serve.telling.pending import Pending
 from gpusched.serve.telling.told import Told
@@ -12,6 +13,7 @@ from gpusched.state.cluster import Cluster
 from tests.build import Tree, h100_node, namespace, pod, t4_node
 from tests.fakes.timing import eventually
 from tests.placement.scene import cluster_of, gated, running
+from tests.serve.explaining.scene import unexpected
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +37,8 @@ class Stage:
         self.said: set[tuple[str, str, str]] = set()
         self.failures = 0
         told = Told(self.record, lambda: False, lambda: self.now)
-        pending = Pending(self.cluster, self.get_pod, self.pods_on, told, lambda: self.now)
+        explainer = Explainer(self.cluster, self.get_pod, self.pods_on, lambda: self.now, unexpected)
+        pending = Pending(self.cluster, explainer, told, lambda: self.now)
         self.announcer = Announcer(self.cluster, pending, told, lambda: self.trusted, lambda: self.now, self.failed)
 
     def failed(self) -> None:

@@ -8,6 +8,7 @@ import pytest
 from gpusched.core.pod import Pod
 from gpusched.core.read_pod import read_pod
 from gpusched.kube.events import Reference
+from gpusched.serve.explaining.explainer import Explainer
 from gpusched.serve.telling.pending import Pending
 from gpusched.serve.telling.told import Told
 from gpusched.state.cluster import Cluster
@@ -15,11 +16,15 @@ from gpusched.state.events import Gone, Kind
 from tests.build import Tree, bound, pod, t4_node
 from tests.fakes.timing import eventually
 from tests.placement.scene import ask, cluster_of, gated, own, promise, running, see
+from tests.serve.explaining.scene import fail_for
 
 pytestmark = pytest.mark.anyio
 
 CLAIM = own(gpu_memory="8Gi")
-TEXT = "0 of 1 nodes take it: 1 memory-claim (4352Mi left for a claim per slot). Set gpusched.io/gpu-memory: 4352Mi"
+TEXT = (
+    "0 of 1 nodes take it: 1 memory-claim (4352Mi left for a claim per slot). "
+    "Wait: pod team-a/holds on t4 holds it; or set gpusched.io/gpu-memory: 4352Mi"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +43,12 @@ class Scene:
         self.read: list[str] = []
         self.on_node: tuple[Pod, ...] | None = ()
         self.said: list[tuple[str, str]] = []
-        self.pending = Pending(
-            self.cluster,
-            self.get_pod,
-            self.pods_on,
-            Told(self.record, lambda: False, lambda: self.now),
-            lambda: self.now,
+        self.failed: list[str] = []
+        self.explainer = Explainer(
+            self.cluster, self.get_pod, self.pods_on, lambda: self.now, lambda pod: self.failed.append(pod.name)
         )
+        told = Told(self.record, lambda: False, lambda: self.now)
+        self.pending = Pending(self.cluster, self.explainer, told, lambda: self.now)
 
     async def get_pod(self, _: str, name: str) -> tuple[int, object]:
         self.read.append(name)
@@ -101,7 +105,7 @@ async def test_a_change_is_told_after_a_while() -> None:
     see(scene.cluster, running("more", "t4", annotations=own(gpu_memory="1Gi")))
     assert await scene.after(29.0) == []
     ((name, message),) = await scene.after(1.0)
-    assert (name, message.rpartition(". ")[2]) == ("p", "Set gpusched.io/gpu-memory: 3328Mi")
+    assert (name, message.rpartition("; ")[2]) == ("p", "or set gpusched.io/gpu-memory: 3328Mi")
 
 
 async def test_pods_that_are_alike_are_explained_once() -> None:
@@ -195,6 +199,17 @@ async def test_what_was_read_of_a_node_ages_within_a_round_too() -> None:
         scene.now += 11
         return await get_pod(namespace, name)
 
-    scene.pending._get_pod = slowly
+    scene.explainer._get_pod = slowly
     await scene.after(10.0)
     assert scene.read == ["a", "t4", "b", "t4"]
+
+
+async def test_one_kind_of_pod_that_cannot_be_explained_ends_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = {"app": "other"}
+    scene = Scene(waiting("bad"), waiting("bad-too"), waiting("good", labels=other), waiting("good-too", labels=other))
+    fail_for(monkeypatch, "bad")
+    await scene.after(0.0)
+    assert await scene.after(10.0) == [("good", TEXT), ("good-too", TEXT)]
+    await scene.after(30.0)
+    await scene.after(300.0)
+    assert scene.failed == ["bad"]

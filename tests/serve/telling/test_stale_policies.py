@@ -84,6 +84,13 @@ def test_places_in_the_line_and_holders() -> None:
     }
 
 
+def test_pods_that_have_left_the_line_without_a_node_hold_slots_too() -> None:
+    freed = gated("freed")
+    del freed["spec"]["schedulingGates"]
+    cluster = cluster_of(t4_node(), namespace(quota="turing=1"), freed, gated("next"))
+    assert said(quota_line(cluster))["next"].endswith("slots held by the ungated pending pod freed")
+
+
 def test_many_holders_are_not_all_named() -> None:
     cluster = cluster_of(
         t4_node(gpus=8), namespace(quota="*=7"), *(running(f"r{index}", "t4") for index in range(7)), gated("p")

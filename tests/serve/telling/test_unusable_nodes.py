@@ -77,6 +77,15 @@ def test_nodes_of_which_there_is_nothing_to_say(tree: Tree) -> None:
     assert told(nodes, cluster, 10_000.0) == {}
 
 
+@pytest.mark.parametrize("labels", [{"amd.com/gpu.family": "AI"}, {}], ids=["known", "unknown"])
+def test_rules_about_cuda_are_about_no_gpus_of_other_vendors(labels: dict[str, str]) -> None:
+    amd = node("n", gpus=8, resource="amd.com/gpu", labels=labels)
+    rules = namespace(min_cuda_version="12.0", min_driver_version="550", min_gpu_memory="8Gi")
+    cluster, nodes = cluster_of(amd, rules), UnusableNodes()
+    told(nodes, cluster, 0.0)
+    assert told(nodes, cluster, 10_000.0) == {}
+
+
 def test_unknown_facts_that_nobody_asks_for_are_no_fault() -> None:
     cluster, nodes = cluster_of(node("n"), namespace()), UnusableNodes()
     told(nodes, cluster, 0.0)

@@ -2,16 +2,18 @@
 
 from typing import Any
 
+from gpusched.core.pod import Pod
 from gpusched.core.read_cluster import read_node
 from gpusched.core.read_pod import read_pod
 from gpusched.policy.model import Config
+from gpusched.serve.explaining.explainer import Explainer
 from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.view.answers import View
-from gpusched.serve.view.explainer import Explainer
 from gpusched.serve.view.refusals import Refusals
 from gpusched.state.events import Gone, Kind, Upsert
 from gpusched.state.read_namespace import read_namespace
 from tests.build import bound, h100_node, namespace, pod, t4_node
+from tests.serve.explaining.scene import beside
 
 Tree = dict[str, Any]
 
@@ -34,7 +36,11 @@ class Scene:
         self.fetched: list[str] = []
         self.problem: str | None = None
         self.refusals = Refusals(self.clock)
-        self.explainer = Explainer(self.cluster, self._fetch, self.clock)
+        self.others: list[Tree] = []
+        self.failed: list[str] = []
+        self.explainer = Explainer(
+            self.cluster, self._fetch, self._beside, self.clock, lambda pod: self.failed.append(pod.name)
+        )
         self.view = View(self.cluster, self.explainer, self.refusals, lambda: self.problem)
         for name in ("team-a", "team-b"):
             self.namespace(namespace(name))
@@ -70,3 +76,6 @@ class Scene:
         self.fetched.append(f"{team}/{name}")
         found = self.trees.get((team, name))
         return (404, None) if found is None else (200, found)
+
+    async def _beside(self, node: str) -> tuple[Pod, ...] | None:
+        return await beside(self.others)(node)

@@ -10,7 +10,8 @@ import pytest
 from gpusched.serve.view import answers
 from gpusched.serve.view.access import EVERYTHING, Scope
 from gpusched.wire.decision import Decision
-from tests.build import h100_node, namespace, t4_node
+from tests.build import h100_node, t4_node
+from tests.serve.explaining.scene import asking, busy, fail_for
 from tests.serve.view.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -124,7 +125,39 @@ async def test_a_waiting_pod_with_its_reasons_and_the_smallest_change() -> None:
         ("memory-claim", 1),
         ("native-resources", 1),
     ]
-    assert "processors and memory" in " ".join(answer["notes"]).lower()
+    assert answer["notes"] == []
+
+
+async def test_pods_without_a_gpu_are_known_on_the_nodes_that_come_near() -> None:
+    scene = Scene()
+    scene.lose("h100")
+    scene.others.append(busy("t4", "60"))
+    scene.wait("mine", "team-a")
+    asking(scene.trees["team-a", "mine"], "8")
+
+    why = msgspec.json.decode(await scene.view.why(EVERYTHING, "team-a", "mine") or b"")["why"]
+
+    assert why["reasons"] == [
+        {"code": "native-resources", "message": "not enough cpu: asks for 8, 4 of 64 free", "nodes": 1, "example": "t4"}
+    ]
+    assert why["suggestion"] == "Wait: pod team-a/web-t4 on t4 holds it; or ask for cpu: 4 in container main"
+
+
+async def test_one_kind_of_pod_that_cannot_be_explained_does_not_end_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    for name in ("bad-1", "bad-2"):
+        scene.wait(name, "team-a", gpus=7)
+    scene.wait("good", "team-a", gpus=8)
+    fail_for(monkeypatch, "bad-1")
+
+    for _ in range(2):
+        answer = msgspec.json.decode(await scene.view.pods(EVERYTHING))
+        told = {pod["name"]: pod["why"] and pod["why"]["suggestion"] for pod in answer["pods"]}
+        less = "Ask for nvidia.com/gpu: 3 in container main (shared slots of t4, 3.8Gi each)"
+        assert told == {"bad-1": None, "bad-2": None, "good": less}
+    assert scene.failed == ["bad-1"]
+    with pytest.raises(KeyError):
+        await scene.view.why(EVERYTHING, "team-a", "bad-1")
 
 
 async def test_alike_pods_are_explained_once() -> None:
@@ -208,27 +241,6 @@ async def test_refusals_are_counted_and_filtered() -> None:
 
     scene.clock.now += 3601
     assert msgspec.json.decode(scene.view.refusals(EVERYTHING))["refusals"] == []
-
-
-async def test_quota_of_the_namespaces_that_the_caller_may_read() -> None:
-    scene = Scene()
-    for name in ("team-a", "team-b"):
-        scene.namespace(namespace(name, quota="turing=2, *=4", quota_gpu_memory="8Gi"))
-    scene.wait("gated", "team-a", schedulingGates=[{"name": "gpusched.io/quota"}])
-
-    answer = msgspec.json.decode(await scene.view.quota(TEAM_A))
-
-    assert answer["namespaces"] == [
-        {
-            "namespace": "team-a",
-            "enforced": True,
-            "used": 1,
-            "families": [{"family": "turing", "used": 1, "limit": 2}, {"family": "*", "used": 1, "limit": 4}],
-            "memory_used_mib": 3072,
-            "memory_limit_mib": 8192,
-            "gated": 1,
-        }
-    ]
 
 
 async def test_a_state_that_may_be_old_says_so() -> None:

@@ -148,7 +148,7 @@ def test_a_stream_ends_with_the_service() -> None:
 
 async def _events(scene: Scene, scope: Scope, changes: int) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
-    stream = EventStreams(scene.view, lambda: False, scene.clock).stream(scope)
+    stream = EventStreams(scene.view, lambda: False, scene.clock).stream(scope, "anna")
     async for chunk in stream:
         data = chunk.decode().split("data: ")[1].strip()
         found.append(msgspec.json.decode(data))
@@ -168,6 +168,55 @@ def test_a_stream_names_changed_nodes_to_those_who_may_list_them(scope: Scope, n
     assert (first["nodes"], second["nodes"]) == ([], names)
     assert second["generation"] == scene.cluster.generation
     assert second["instance"] == scene.view.instance
+
+
+async def _asked(scene: Scene, users: Iterable[str]) -> list[tuple[str, int]]:
+    """How many streams each user gets, one after the other, and what is said to the next that he asks for."""
+    streams = EventStreams(scene.view, lambda: False, scene.clock)
+    given: list[tuple[str, int]] = []
+    opened = []
+    for user in users:
+        number = 0
+        while streams.denied(user) is None:
+            number += 1
+            opened.append(streams.stream(EVERYTHING, user))
+            assert await anext(opened[-1])
+        denied = streams.denied(user)
+        assert denied is not None
+        given.append((f"{number} {denied.message[:8]}", denied.status))
+    for stream in opened:
+        await stream.aclose()
+    assert streams.denied("anna") is None
+    return given
+
+
+def test_no_user_takes_all_the_streams() -> None:
+    given = asyncio.run(_asked(Scene(), ("anna", "bert", "carl", "dora", "eve")))
+
+    full = [("16 You have", 429)] * 4
+    assert given == [*full, ("0 Too many", 503)]
+
+
+def test_streams_that_are_asked_for_at_once_share_too() -> None:
+    async def begun() -> int:
+        streams = EventStreams((scene := Scene()).view, lambda: False, scene.clock)
+        opened = [streams.stream(EVERYTHING, "anna") for _ in range(20)]
+        firsts = [await anext(stream, None) for stream in opened]
+        for stream in opened:
+            await stream.aclose()
+        return sum(first is not None for first in firsts)
+
+    assert asyncio.run(begun()) == 16
+
+
+def test_a_user_with_too_many_pages_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpusched.serve.view.events._SHARE", 0)
+    answer = client(Scene(), "anna").get("/api/v1/events")
+
+    assert (answer.status_code, answer.json()) == (
+        429,
+        {"error": "You have 0 pages open on this replica, no user gets more: ask for /api/v1/nodes now and then."},
+    )
 
 
 def test_a_number_of_thousands_of_digits_is_no_generation() -> None:
