@@ -67,7 +67,10 @@ def _everything() -> tuple[Explained, ...]:
     tables = import_module("gpusched.cli.explain_found")
     for kind, table in (("event", tables.EVENT_HELP), ("doctor", tables.CHECK_HELP)):
         codes += [Explained(str(name), kind, entry.cause, entry.fix, entry.example) for name, entry in table.items()]
-    return tuple({item.code: item for item in reversed(codes)}.values())[::-1]
+    first: dict[str, Explained] = {}
+    for item in codes:
+        first.setdefault(item.code, item)
+    return tuple(first.values())
 
 
 def _hint(code: str, known: list[str]) -> str:

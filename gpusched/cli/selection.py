@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import click
 
+from gpusched.admission.template_table import TABLE
 from gpusched.cli.access import Access
 from gpusched.cli.inputs import Inputs
 from gpusched.core.selector import Requirement, all_match
@@ -12,6 +13,19 @@ from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.why import Target, parse_target
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
+
+
+def one_name(_context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> str | None:
+    """The name among the arguments of a command; kubectl's `pod nb-2` means the same as `pod/nb-2`."""
+    if not words:
+        return None
+    first, *rest = words
+    if not rest:
+        return first
+    if len(rest) > 1 or "/" in first or parse_target(f"{first}/")[0].kind not in {kind.lower() for _, kind in TABLE}:
+        raise click.UsageError("write one NAME, TYPE/NAME or TYPE NAME; without a name all pods that wait are shown")
+    # A name with its namespace says enough.
+    return rest[0] if "/" in rest[0] else f"{first}/{rest[0]}"
 
 
 def label_selector(text: str | None) -> tuple[Requirement, ...]:

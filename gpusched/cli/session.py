@@ -51,7 +51,8 @@ def _cluster(otherwise: str) -> Callable[[_Command], _Command]:
         "cluster",
         multiple=True,
         metavar="PATH",
-        help="A dump: kubectl get nodes,ns,pods,runtimeclasses,clusterpolicies -A -o yaml. May be repeated."
+        help="A dump: kubectl get nodes,ns,pods,runtimeclasses -A -o yaml; with the GPU Operator a second one:"
+        " kubectl get clusterpolicies -o yaml. May be repeated."
         f" {otherwise}",
     )
 

@@ -13,7 +13,7 @@ import msgspec
 from gpusched.cli import watch as watching
 from gpusched.cli.access import Absent, Access, Forbidden, Unavailable, Unconfigured, Wanted, access_options
 from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces
-from gpusched.cli.selection import chosen_objects, label_selector, matching_pods, targets, within
+from gpusched.cli.selection import chosen_objects, label_selector, matching_pods, one_name, targets, within
 from gpusched.cli.session import (
     TOKEN_VARIABLE,
     Session,
@@ -24,11 +24,12 @@ from gpusched.cli.session import (
     list_options,
 )
 from gpusched.cli.why_groups import groups_text
+from gpusched.cli.why_json import AnswerView, answer_view
 from gpusched.cli.why_text import why_text
 from gpusched.core.selector import Requirement, all_match
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import Outcome
-from gpusched.simulate.result import ErrorView, PodView
+from gpusched.simulate.result import ErrorView
 from gpusched.simulate.run import Simulation
 from gpusched.simulate.shortfall import Shortfalls, why_refused
 from gpusched.simulate.waits import Waits
@@ -47,7 +48,7 @@ from gpusched.simulate.why import (
 from gpusched.simulate.world import World
 
 #: Options on the command line; a variable for all commands stands in nobody's way.
-_TYPED: Final = click.core.ParameterSource.COMMANDLINE
+_GIVEN: Final = click.core.ParameterSource.COMMANDLINE
 #: How alike a misspelt name must be, of 1.
 _ALIKE: Final = 0.8
 
@@ -55,12 +56,12 @@ _ALIKE: Final = 0.8
 class Several(msgspec.Struct, frozen=True):
     """The answer when no name is given: every pod of the manifests."""
 
-    pods: tuple[PodView, ...]
+    pods: tuple[AnswerView, ...]
     errors: tuple[ErrorView, ...]
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", nargs=-1, metavar="[[TYPE] NAME]", callback=one_name)
 @files_option
 @cluster_option
 @config_option
@@ -93,10 +94,10 @@ def why(  # noqa: PLR0913 - one parameter an option
     -o wide prints all. Exit code 0: it is on a node; 1: it is on none, lacks pods, or has finished; 2: it is not there,
     or some input could not be used.
     """
-    if server and (files or cluster) and click.get_current_context().get_parameter_source("server") is _TYPED:
+    if server and (files or cluster) and click.get_current_context().get_parameter_source("server") is _GIVEN:
         raise click.UsageError(
-            "--server answers about pods of its cluster: leave --server out to have manifests (-f) judged by the cluster"
-            " of the kubeconfig or a dump (--cluster), or create the pod and name it"
+            "--server answers about pods of its cluster: create the pod and name it, or leave --server out to have"
+            " manifests (-f) judged by the cluster of the kubeconfig or by a dump (--cluster)"
         )
     session = Session(form, no_color=no_color)
     selector = label_selector(access.selector)
@@ -260,9 +261,9 @@ def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool,
     now = datetime.now(UTC)
     names = [_typed_name(answer) for answer in answers]
     if single:
-        session.show(answers[0].view, lambda: why_text(answers[0], session.style, now), names)
+        session.show(answer_view(answers[0]), lambda: why_text(answers[0], session.style, now), names)
         return
-    several = Several(pods=tuple(answer.view for answer in answers), errors=error_views(inputs.errors))
+    several = Several(pods=tuple(map(answer_view, answers)), errors=error_views(inputs.errors))
 
     def text() -> str:
         return groups_text(answers, session.style, now, everything=session.form == "wide") or nothing

@@ -100,7 +100,9 @@ def _own(site: Site) -> Iterator[Problem]:
     if around.guards is False:
         yield msgspec.structs.replace(
             _NO_POLICIES,
-            sights=(Sight("kube-apiserver", "does not serve them", f"upgrade the control plane: gpusched needs {needed()}"),),
+            sights=(
+                Sight("kube-apiserver", "does not serve them", f"upgrade the control plane: gpusched needs {needed()}"),
+            ),
         )
     refused = tuple(
         Sight(

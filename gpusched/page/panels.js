@@ -56,7 +56,7 @@ const STATE = { pending: "pending", quota: "waits for quota", gated: "gated" };
 
 export function showWaiting(answer) {
   const opened = new Set([...by("waiting-list").querySelectorAll("details[open]")].map((item) => item.dataset.key));
-  by("waiting-count").textContent = count(answer, String(answer.total));
+  by("waiting-count").textContent = answer.total ? count(answer, String(answer.total)) : "";
   const cards = grouped(answer.pods).map((pods) => waitingCard(pods, opened));
   if (answer.total > answer.pods.length) cards.push(element("li", { class: "faint" }, `and ${answer.total - answer.pods.length} more`));
   replace(by("waiting-list"), cards.length ? cards : [nothing(answer, "No GPU pod waits", `${NO_NAMESPACE} It takes the verb list on pods there, such as a RoleBinding to the ClusterRole gpusched-viewer gives.`)]);
@@ -64,13 +64,12 @@ export function showWaiting(answer) {
 
 // What is said of an empty list, and beside a title: of how many namespaces depends on what the user may read.
 function nothing(answer, text, denied = NO_NAMESPACE) {
-  const where = answer.seen === "some" ? " in the namespaces you may see" : "";
-  return element("li", { class: "faint" }, answer.seen === "none" ? denied : `${text}${where}.`);
+  const told = { all: `${text}.`, some: `${text} in the namespaces you may see.`, none: denied };
+  return element("li", { class: "faint" }, told[answer.seen]);
 }
 
 function count(answer, text) {
-  if (answer.seen === "none") return "";
-  return [text, answer.seen === "some" ? "of the namespaces you may see" : ""].filter(Boolean).join(", ");
+  return answer.seen === "some" ? [text, "of the namespaces you may see"].filter(Boolean).join(", ") : text;
 }
 
 function waitingCard(pods, opened) {
@@ -112,7 +111,7 @@ function counted(reasons) {
 export function showRefusals(answer) {
   const attempts = answer.refusals.reduce((sum, refusal) => sum + refusal.count, 0);
   const workloads = new Set(answer.refusals.map((refusal) => `${refusal.namespace}/${refusal.kind}/${refusal.name}`)).size;
-  by("refusals-count").textContent = count(answer, attempts ? `${plural(attempts, "attempt")} of ${plural(workloads, "workload")}` : "");
+  by("refusals-count").textContent = attempts ? count(answer, `${plural(attempts, "attempt")} of ${plural(workloads, "workload")}`) : "";
   const cards = answer.refusals.map((refusal) =>
     element("li", { class: "card" },
       element("p", { class: "card-head" }, element("b", {}, `${refusal.namespace}/${refusal.name || refusal.kind}`),
@@ -136,8 +135,8 @@ export function showQuota(answer) {
         item.enforced ? "" : element("span", { class: "badge" }, "not enforced"),
         item.gated ? element("span", { class: "badge warn" }, `${item.gated} waiting`) : ""), ...rows);
   });
-  by("quota-count").textContent = count(answer, "");
-  replace(by("quota-list"), cards.length ? cards : [nothing(answer, "No namespace has a quota")]);
+  by("quota-count").textContent = cards.length ? count(answer, "") : "";
+  replace(by("quota-list"), cards.length ? cards : [nothing(answer, "No quota is set")]);
 }
 
 function quotaRow(name, used, limit, text) {

@@ -74,15 +74,15 @@ export function draw() {
     make();
     if (!measure()) break;
     layOut();
-    for (const row of made.values()) row.element.style.top = `${tops[row.at]}px`;
   }
+  for (const row of made.values()) row.element.style.top = `${tops[row.at]}px`;
   if (anchor >= 0 && anchor < tops.length && tops[anchor] !== before) scrollBy({ top: tops[anchor] - before, behavior: "instant" });
 }
 
 // Whether a row is not as tall as was thought.
 function measure() {
   let changed = false;
-  const first = measured.size === 0;
+  const fresh = measured.size === 0;
   let tall = 0;
   let pools = 0;
   for (const [name, row] of made) {
@@ -93,7 +93,7 @@ function measure() {
     measured.set(name, now);
     changed = true;
   }
-  if (first && pools) typical = tall / pools;
+  if (fresh && pools) typical = tall / pools;
   return changed;
 }
 
@@ -112,29 +112,32 @@ function make() {
       made.delete(name);
     }
   }
-  for (const [name, at] of wanted) place(name, at, focused);
+  // In the order of the table, which is that of the elements too; those that stay are not moved, for the focus' sake.
+  let here = rows.firstElementChild;
+  for (const [name, at] of [...wanted].sort((a, b) => a[1] - b[1])) {
+    const old = made.get(name)?.element;
+    const row = place(name, at, focused);
+    if (here === old || here === row) here = row.nextElementSibling;
+    else rows.insertBefore(row, here);
+  }
 }
 
 function place(name, at, focused) {
   const node = list[at];
   const mark = `${node.version} ${model.filter.namespace} ${at} ${name === active}`;
   const before = made.get(name);
-  if (before && before.node === node && before.mark === mark) return;
+  if (before && before.node === node && before.mark === mark) return before.element;
   const row = rowOf(node, at);
-  if (before) before.element.replaceWith(row);
-  else {
-    const next = [...rows.children].find((other) => Number(other.getAttribute("aria-rowindex")) > at + 2);
-    rows.insertBefore(row, next || null);
-  }
+  before?.element.replaceWith(row);
   made.set(name, { element: row, node, mark, at });
   if (before && focused === name) row.querySelector("button").focus({ preventScroll: true });
+  return row;
 }
 
 function rowOf(node, at) {
   const button = element("button", { type: "button", class: "name", "data-node": node.name, tabindex: node.name === active ? "0" : "-1", onclick: () => open(node) }, node.name);
   const state = node.state === "ready" ? "" : element("span", { class: "badge warn" }, node.state.replace("-", " "));
   const row = element("div", { role: "row", class: node.shut ? "node shut" : "node", "aria-rowindex": String(at + 2) });
-  row.style.top = `${tops[at]}px`;
   row.style.setProperty("--pools", String(Math.max(1, node.pools.length)));
   const taints = node.taints.map((taint) => element("span", { class: "badge warn", title: "Only pods that tolerate it are placed here." }, `taint ${taint}`));
   row.append(

@@ -30,6 +30,8 @@ from gpusched.state.node_state import NodeState
 
 #: Pairs of changes tried when no single one fits; each costs one pass over the nodes.
 _PAIRS: Final = 60
+#: Changes tried together with waiting when nothing else fits.
+_WAITED: Final = 16
 #: Nodes asked for one suggestion at most: what is not found by then is not looked for.
 _VERDICTS: Final = 100_000
 
@@ -61,27 +63,48 @@ class _Trials:
 
         It stays the pod that the quota may count already. None where the budget is spent before a node is found.
         """
+        candidate = self._changed(tree)
+        if candidate is None:
+            return None
+        state = self._first(candidate)
+        name = Placer(self._world).choose(candidate, None, self._planned.pinned) if best and state is not None else None
+        return state if name is None else self._world.cluster.nodes[name]
+
+    def waited(self, change: Change) -> Advice | None:
+        """What to say of a change after which the pod fits once others end; None where it does not even then."""
+        candidate = self._changed(change.tree)
+        if candidate is None:
+            return None
+        by_reason: dict[Reason, list[NodeState]] = {}
+        for found in survey(candidate, self._world, self._planned.pinned):
+            self._left -= 1
+            if found.reason is not None:
+                by_reason.setdefault(found.reason, []).extend(found.states)
+        release = release_that_fits(candidate, by_reason, self._world)
+        words = None if release is None else self._words(change, self._world.cluster.nodes[release.node])
+        return Advice(f"{words} and wait: {release.text}", release.node) if release is not None and words else None
+
+    def _changed(self, tree: Mapping[str, object]) -> Candidate | None:
+        """The changed pod as the scheduler meets it; None where it is refused, or nothing more is tried."""
         if self.over:
             return None
         known = put(tree, ("metadata", "uid"), self._uid)
         candidate = admit(msgspec.structs.replace(self._planned, tree=known), self._world).candidate
-        if candidate is None:
-            return None
-        pinned = self._planned.pinned
-        if pinned:
-            candidate = msgspec.structs.replace(candidate, pod=daemon_pod(candidate.pod, pinned))
-        state = self._first(candidate)
-        name = Placer(self._world).choose(candidate, None, pinned) if best and state is not None else None
-        return state if name is None else self._world.cluster.nodes[name]
+        if candidate is None or not self._planned.pinned:
+            return candidate
+        return msgspec.structs.replace(candidate, pod=daemon_pod(candidate.pod, self._planned.pinned))
 
     def made(self, change: Change) -> Advice | None:
         """What to say of a change, with what the pod would get by it; None where it does not fit."""
         state = self.taker(change.tree, best=bool(change.resource))
-        if state is None:
-            return None
+        words = None if state is None else self._words(change, state)
+        return Advice(words, state.node.name) if state is not None and words is not None else None
+
+    def _words(self, change: Change, state: NodeState) -> str | None:
+        """The change and what the pod would get by it on this node; None where that is too little memory."""
         pool = state.node.pool(change.resource)
         if pool is None:
-            return Advice(change.text, state.node.name)
+            return change.text + change.besides
         memory = slot_memory(pool)
         if memory is not None and memory < change.least_mib:
             return None
@@ -90,7 +113,7 @@ class _Trials:
             gets = f" (shared slots of {state.node.name}{f', {each} each' if each else ''})"
         else:
             gets = f" ({each})" if each and change.resource not in self._asked else ""
-        return Advice(change.text + gets + change.besides, state.node.name)
+        return change.text + gets + change.besides
 
     def _first(self, candidate: Candidate) -> NodeState | None:
         for found in survey(candidate, self._world, self._planned.pinned):
@@ -118,6 +141,8 @@ def suggest(
         return _sentence(advice)
     for first, second in _pairs(candidate, offer, [*slips, *changes], world, trials):
         return _sentence(Advice(f"{first.text} and {second.text}"))
+    for advice in _found(trials.waited(change) for change in [*slips, *changes][:_WAITED]):
+        return _sentence(advice)
     if slips:
         end = "" if world.elsewhere else "; no node has room for that now"
         return _sentence(Advice(slips[0].text + end))

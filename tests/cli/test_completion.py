@@ -21,6 +21,8 @@ def test_completion_scripts(shell):
         (["nodes", "--by", "n"], ["node", "namespace"]),
         (["explain", "-o", "j"], ["json"]),
         (["why", "--kube"], ["--kubeconfig"]),
+        (["explain", "memory"], ["memory", "memory-claim"]),
+        (["explain", "gpuq"], ["GPUQuotaWait"]),
     ],
 )
 def test_words_for_kubectl(words, found, monkeypatch, capsys):

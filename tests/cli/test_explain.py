@@ -1,4 +1,9 @@
+import pytest
+
 from gpusched.core.codes import Code, Reason
+from gpusched.doctor.examine import CHECKS
+from gpusched.doctor.preflight_problems import OWN
+from gpusched.serve.telling.told import EventReason
 from tests.cli.commands import run
 
 
@@ -17,7 +22,20 @@ def test_as_it_is_copied_from_a_message():
 def test_every_code():
     codes = [item["code"] for item in run("explain", "-o", "json").json["codes"]]
 
-    assert codes == [*map(str, Code), *map(str, Reason)]
+    known = [*map(str, Code), *map(str, Reason)]
+    assert codes[: len(known)] == known
+    others = [*map(str, EventReason), *(check.name for check in CHECKS), *(problem.check for problem in OWN)]
+    assert codes[len(known) :] == [name for name in dict.fromkeys(others) if name not in known]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("GPUUnschedulable", "event"), ("gpuquotawait:", "event"), ("stale-gate", "doctor"), ("not-examined", "doctor")],
+)
+def test_reasons_of_events_and_checks(code, kind):
+    ran = run("explain", code)
+
+    assert (ran.code, ran.out.splitlines()[0].lower()) == (0, f"{code.rstrip(':').lower()}  ({kind})")
 
 
 def test_a_code_that_is_none():

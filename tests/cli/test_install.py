@@ -89,8 +89,8 @@ def test_bad_input_is_exit_code_2(folder: Folder) -> None:
     assert ran.code == 2
     assert ran.errors == [
         (
-            f'{bad}, document 1: metadata.annotations: Namespace team-a: gpusched.io/families "hoper", which is no GPU family; '
-            "write hopper"
+            f'{bad}, document 1: metadata.annotations: Namespace team-a: gpusched.io/families "hoper", which is no GPU'
+            " family; write hopper"
         )
     ]
     assert preflight(folder, options=("--config", folder.write("c.yaml", "kind: Config\nnodes: 1\n"))).code == 2

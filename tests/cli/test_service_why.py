@@ -4,6 +4,7 @@ from tests.cli.api import Api
 from tests.cli.commands import Ran, run
 
 WHY = "/api/v1/why"
+PODS = "/api/v1/pods"
 PENDING = {
     "namespace": "team-a",
     "name": "p",
@@ -71,18 +72,21 @@ def test_other_states(api, why, state, fields, code, head):
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "code", "said"),
     [
-        ((403, {"error": "You may not list pods in namespace team-a."}), "You may not list pods in namespace team-a."),
-        ((502, b"<html>"), "HTTP 502"),
+        ((403, {"error": "You may not list pods in x."}), 3, "gpusched at {url} refuses: You may not list pods in x."),
+        ((401, {"error": "No such token."}), 3, "gpusched at {url} refuses: No such token."),
+        ((404, {"error": "There is no GPU pod x/p."}), 2, "gpusched at {url}: There is no GPU pod x/p."),
+        ((503, {"error": "Try again."}), 3, "gpusched at {url} cannot answer: Try again."),
+        ((502, b"<html>"), 3, "gpusched does not answer at {url}/api/v1/why: HTTP 502"),
     ],
 )
-def test_a_service_that_does_not_answer(api, why, answer, said):
+def test_a_service_that_does_not_answer(api, why, answer, code, said):
     api.answers[WHY] = answer
     ran = why("p")
 
-    assert (ran.code, ran.out) == (3, "")
-    assert ran.errors == [f"gpusched does not answer at {api.url}{WHY}: {said}"]
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.errors == [said.format(url=api.url)]
 
 
 def test_something_else_that_answers(api, why):
@@ -133,7 +137,7 @@ def test_without_kubeconfig_and_token_the_error_says_what_to_give(api):
 
     assert (ran.code, ran.out, api.tokens) == (3, "", [None])
     (error,) = ran.errors
-    assert error.removeprefix(f"gpusched at {api.url}{WHY} ") == (
+    assert error.removeprefix(f"gpusched at {api.url} ") == (
         "wants a token: set GPUSCHED_TOKEN to one, such as `kubectl create token NAME` prints"
     )
 
@@ -149,8 +153,54 @@ def test_workloads_are_not_asked_about(why):
     assert why("deploy/web").errors[0].endswith("the service answers about pods, not workloads: name a pod")
 
 
-def test_without_a_name_there_is_nothing_to_ask(why):
-    ran = why()
+def waiting(name, **known):
+    pod = {"namespace": "lab", "name": name, "owner": "", "state": "pending", "created": "2026-01-01T00:00:00Z"}
+    return pod | {"resources": {}, "claim_mib": None, "priority": 0, "gates": [], "why": None} | known
 
-    assert ran.code == 3
-    assert ran.errors[0].startswith("this needs the verb list on nodes")
+
+@pytest.mark.parametrize(
+    ("options", "query"), [((), {"namespace": "team-a"}), (("-n", "lab"), {"namespace": "lab"}), (("-A",), {})]
+)
+def test_without_a_name_all_that_wait(api, why, options, query):
+    told = PENDING | {"namespace": "lab", "name": "a"}
+    pods = [waiting("a", why=told), waiting("b")]
+    api.answers[PODS] = 200, {"total": 3, "pods": pods, "seen": "some"}
+    api.answers[WHY] = 200, {"why": PENDING | {"namespace": "lab", "name": "b", "suggestion": "Wait"}}
+    ran = why(*options)
+
+    assert ran.code == 1
+    heads = [line.split()[:3] for line in ran.out.splitlines() if line.startswith("pod ")]
+    assert heads == [["pod", "lab/a", "PENDING"], ["pod", "lab/b", "PENDING"]]
+    assert api.requests[-2:] == [(PODS, query), (WHY, {"namespace": "lab", "name": "b"})]
+    assert "1 more wait: -n NAMESPACE lists those of one" in ran.err
+    assert ("only pods of the namespaces that you may see" in ran.err) == (options == ("-A",))
+
+
+def test_nothing_waits(api, why):
+    api.answers[PODS] = 200, {"total": 0, "pods": [], "seen": "some"}
+    ran = why("-n", "lab")
+
+    assert (ran.code, ran.out) == (0, "no GPU pod waits in namespace lab (-A looks in all)\n")
+
+
+def test_no_rights_at_all(api, why):
+    api.answers[PODS] = 200, {"total": 0, "pods": [], "seen": "none"}
+    ran = why("-A")
+
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.errors[0].startswith("You may list pods in no namespace that uses GPUs.")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-f", "x.yaml"), "leave --server out to have manifests (-f) judged"),
+        (("--cluster", "x.yaml"), "or by a dump (--cluster)"),
+        (("-l", "a=b"), "--server knows no labels of pods: leave --selector out"),
+    ],
+)
+def test_what_the_service_cannot_do(why, options, said):
+    ran = why(*options)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err

@@ -12,7 +12,7 @@ import pytest
 from gpusched.cli.style import Style
 from gpusched.cli.top_source import TopView
 from gpusched.cli.top_text import top_text
-from gpusched.serve.view.access import EVERYTHING
+from gpusched.serve.view.access import EVERYTHING, Extent
 from gpusched.wire.decision import Decision
 from tests.build import bound, h100_node, pod, t4_node
 from tests.cli.commands import Folder, run
@@ -91,7 +91,7 @@ def test_a_running_gpusched_says_the_same(served: str, monkeypatch: pytest.Monke
     assert [node["name"] for node in ran.json["nodes"]] == ["h100", "t4"]
     assert ran.json["waiting"][0]["why"]["name"] == "big"
     text = run("top", "--server", f"{served}/", "--once").out
-    assert "team-b/half  ×2" in text
+    assert "2 attempts of 1 workload refused in the last hour\n" in text
     assert "gpu-quantity: use whole numbers." in text
 
 
@@ -101,14 +101,15 @@ def test_a_token_from_a_file(served: str, folder: Folder) -> None:
 
     assert run("top", "--server", served, "--token-file", file, "--once").code == 0
     refused = run("top", "--server", served, "--once")
-    assert (refused.code, refused.err) == (3, f"error: {served}/api/v1/nodes: Who are you?\n")
+    assert (refused.code, refused.out) == (3, "")
+    assert refused.err.startswith(f"error: gpusched at {served} wants a token: set GPUSCHED_TOKEN to one, such as ")
 
 
 def test_nobody_answers() -> None:
     ran = run("top", "--server", "http://127.0.0.1:1", "--once")
 
     assert ran.code == 3
-    assert "http://127.0.0.1:1/api/v1/nodes does not answer: " in ran.err
+    assert "gpusched cannot be reached at http://127.0.0.1:1/api/v1/nodes: " in ran.err
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_nobody_answers() -> None:
         (("--server", "127.0.0.1:8080"), "write such as http://127.0.0.1:8080"),
         (("--server", "file:///etc/passwd"), "is no address"),
         (("--server", "http://h", "--cluster", "x"), "leave --cluster and --config out"),
-        (("--server", "http://h", "-l", "a=b"), "leave --kubeconfig, --context and --selector out"),
+        (("--server", "http://h", "-l", "a=b"), "leave --selector out"),
     ],
 )
 def test_bad_usage(options: tuple[str, ...], said: str) -> None:
@@ -190,4 +191,35 @@ def test_a_token_does_not_follow_a_redirect(monkeypatch: pytest.MonkeyPatch) -> 
         server.shutdown()
         thread.join()
 
-    assert (ran.code, ran.err, seen) == (3, f"error: {url}/api/v1/nodes: HTTP 302\n", ["Bearer secret"])
+    assert (ran.code, seen) == (3, ["Bearer secret"])
+    assert ran.err == f"error: gpusched does not answer at {url}/api/v1/nodes: HTTP 302\n"
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [("some", ", 3 waiting in the namespaces you may see\n"), ("none", "You may list pods in no namespace")],
+)
+def test_a_part_of_the_namespaces_is_told_as_one(seen: Extent, said: str) -> None:
+    view = TopView(totals=(), nodes=(), waiting=(), waiting_total=3, seen=seen)
+
+    assert said in top_text(view, Style(), NOW, width=80, height=0)
+
+
+def test_the_token_of_the_kubeconfig(served: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GPUSCHED_TOKEN", raising=False)
+    user = {"name": "u", "user": {"token": TOKEN}}
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    config = {"kind": "Config", "users": [user], "clusters": [cluster], "contexts": [context], "current-context": "x"}
+    file = folder.path / "kubeconfig"
+    file.write_bytes(msgspec.json.encode({"apiVersion": "v1"} | config))
+
+    assert run("top", "--server", served, "--once", "--kubeconfig", file).code == 0
+
+
+def test_a_tainted_node(folder: Folder) -> None:
+    taint = {"key": "dedicated", "value": "b", "effect": "NoSchedule"}
+    dump = folder.documents("c.yaml", t4_node("t4", taints=[taint]))
+
+    assert "t4 (taint dedicated=b:NoSchedule)" in run("top", "--cluster", dump, "--once").out
+    assert "taint dedicated=b:NoSchedule" in run("nodes", "--cluster", dump).out

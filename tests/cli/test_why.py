@@ -21,7 +21,12 @@ def test_the_answer_is_one_element_of_pods(folder: Folder) -> None:
     simulated = run("simulate", "-f", folder.path / "p.yaml", "--cluster", folder.path / "c.yaml", "-o", "json")
 
     assert ran.code == 1
-    assert ran.json == simulated.json["pods"][1]
+    told = ran.json
+    (reason,) = told["unschedulable"]["reasons"]
+    assert reason.pop("example") == "t4"
+    nearest = {"node": "t4", "lacks": "3648Mi left for a claim per slot"}
+    assert (told.pop("state"), told.pop("nearest")) == ("pending", nearest)
+    assert told == simulated.json["pods"][1]
     assert ran.json["unschedulable"]["suggestion"] == "Set gpusched.io/gpu-memory: 3648Mi"
 
 
@@ -36,6 +41,9 @@ def test_the_answer_is_one_element_of_pods(folder: Folder) -> None:
         ("web", 1, "web-2"),
         ("standing", 0, "standing"),
         ("sts/db", 0, "db-0"),
+        ("sts db", 0, "db-0"),
+        ("pod standing", 0, "standing"),
+        ("pods team-a/standing", 0, "standing"),
     ],
 )
 def test_names_of_pods_and_workloads(folder: Folder, name: str, code: int, found: str) -> None:
@@ -44,7 +52,7 @@ def test_names_of_pods_and_workloads(folder: Folder, name: str, code: int, found
         bound(pod("standing"), "h"),
         owned(bound(pod("db-0"), "h"), "StatefulSet", "db"),
     ]
-    ran = why(folder, name, cluster=cluster, files=[workload("Deployment", "web", replicas=3)])
+    ran = why(folder, *name.split(), cluster=cluster, files=[workload("Deployment", "web", replicas=3)])
 
     assert (ran.code, ran.json["name"]) == (code, found)
 
@@ -204,3 +212,32 @@ def test_pods_that_a_resource_quota_refuses(folder: Folder) -> None:
     assert ran.code == 1
     assert "ResourceQuota gpus is used up: 4 of 4 requests.nvidia.com/gpu, 2 requested" in " ".join(ran.out.split())
     assert "Change   Free some of ResourceQuota gpus, or let an admin raise it\n" in ran.out
+
+
+@pytest.mark.parametrize("words", [("standing", "db-0"), ("pod", "a", "b")])
+def test_two_names_are_one_too_many(folder: Folder, words: tuple[str, ...]) -> None:
+    ran = why(folder, *words, cluster=[SHARED])
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "write one NAME, TYPE/NAME or TYPE NAME" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("tree", "state"),
+    [
+        (pod("p", gpus="500m"), "refused"),
+        (pod("p", gpus=9), "pending"),
+        (bound(pod("p"), "t4"), "placed"),
+        (bound(pod("p"), "t4", phase="Succeeded"), "finished"),
+        (pod("p", schedulingGates=[{"name": "example.com/hold"}]), "gated"),
+        (workload("Deployment", "p", replicas=0), "no-pods"),
+    ],
+)
+def test_the_state_for_programs(folder: Folder, tree: Tree, state: str) -> None:
+    """One and many have the same keys."""
+    one = why(folder, "p", cluster=[SHARED, tree]).json if tree.get("status") or state == "no-pods" else None
+    one = one or why(folder, "p", cluster=[SHARED], files=[tree]).json
+    many = why(folder, cluster=[SHARED], files=[pod("a"), pod("b")]).json["pods"]
+
+    assert one["state"] == state
+    assert all(view.keys() == one.keys() for view in many)

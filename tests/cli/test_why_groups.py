@@ -36,7 +36,8 @@ def test_pods_of_one_workload_are_told_together(folder: Folder) -> None:
         "pod team-a/lone-0 of Job/lone  PENDING  9 nvidia.com/gpu\n"
         "    1 node   native-resources  not enough nvidia.com/gpu: asks for 9, none free (t)\n"
         "Nearest  t: not enough nvidia.com/gpu: asks for 9, none free\n"
-        "Change   No small change fits; add a node that offers nvidia.com/gpu: 9 and meets the pod's rules\n"
+        "Change   Ask for nvidia.com/gpu: 2 in container main and wait: pod team-a/old on t holds it\n"
+        "Note     change it in the pod template: Job/lone made this pod and would make the same again\n"
         "Note     kube-scheduler says: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu.\n"
     )
 

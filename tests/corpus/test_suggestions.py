@@ -54,8 +54,8 @@ CHANGES: list[tuple[str, Callable[..., None]]] = [
     (r"remove (\S+): \S+ from spec\.nodeSelector", remove_selector),
     (r"remove the required node affinity", remove_affinity),
     (r"tolerate ([^=: ]+)(?:=([^: ]*))?:(\w+)", tolerate),
-    (r"ask for (\S+): (\S+) in container (\S+)", ask),
-    (r"ask for (\S+): (\S+) instead of (\S+) in container (\S+)", ask_instead),
+    (r"ask for (\S+): (\S+) in container (\S+)(?: \([^()]+\))?", ask),
+    (r"ask for (\S+): (\S+) instead of (\S+) in container (\S+)(?: \([^()]+\))?", ask_instead),
 ]
 
 

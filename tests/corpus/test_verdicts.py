@@ -104,14 +104,14 @@ SAYINGS = [
     (
         GKE + "ai-ml__gke-online-serving-single-gpu__src__gke-config__deployment-tfserve.yaml",
         "eks",
-        f"nodeSelector {ACCELERATOR}=nvidia-l4 does not match",
+        f"nodeSelector {ACCELERATOR}=nvidia-l4 does not match: {ACCELERATOR} is not set",
     ),
     (
         "ROCm+k8s-device-plugin/example__vllm-serve__deployment.yaml",
         "gke",
         "No small change fits; add a node that offers amd.com/gpu: 1 and meets the pod's rules",
     ),
-    (RAY + "ray-service.deepseek.yaml", "gke", "Ask for memory: 29085Mi in container ray-head"),
+    (RAY + "ray-service.deepseek.yaml", "gke", "Ask for memory: 28Gi in container ray-head"),
     (
         GKE + "batch__kueue-intro__job-team-a.yaml",
         "gke",

@@ -42,7 +42,7 @@ def check_unreadable(path: Path, answer: Answer) -> None:
     assert len(lines) == len(answer.result["errors"])
     if "{{" in text and broken:
         assert len(lines) == 1
-        assert lines[0].startswith(f"error: {path}:{broken[0]}: looks like a Helm template: render it first")
+        assert lines[0].startswith(f"error: {path}, document {broken[0]}: looks like a Helm template: render it first")
 
 
 def check_sentences(answer: Answer) -> None:
@@ -135,6 +135,6 @@ def test_everything_at_once(cluster: str) -> None:
     told += answer.stderr.splitlines()
     texts = {name: (WORKLOADS / name).read_text() for name in FILES}
     for name, text in texts.items():
-        twins = [f"{WORKLOADS / other}:" for other in FILES if texts[other] == text]
+        twins = [f"{WORKLOADS / other}{end}" for other in FILES if texts[other] == text for end in (":", ", document ")]
         without_pods = {tree["kind"] for tree in parsed(text).objects} == {"ClusterTrainingRuntime"}
         assert without_pods or any(twin in line for twin in twins for line in told), name

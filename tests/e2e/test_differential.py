@@ -24,6 +24,12 @@ def emptied(control_plane: ControlPlane, installed: Installed) -> Iterator[Contr
             control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
             control_plane.request("DELETE", f"/api/v1/namespaces/{name}/pods", query={"gracePeriodSeconds": "0"})
     control_plane.wait_for("/api/v1/pods", lambda tree: tree["items"] == [], what="pods gone")
+    # Run again the test makes Namespaces of the same names.
+    control_plane.wait_for(
+        "/api/v1/namespaces",
+        lambda tree: not any(each["metadata"]["name"].startswith("random") for each in tree["items"]),
+        what="namespaces gone",
+    )
     for node in control_plane.get("/api/v1/nodes")["items"]:
         control_plane.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
 

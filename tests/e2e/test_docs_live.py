@@ -12,7 +12,6 @@ from tests.docs.alike import alike
 from tests.docs.page import ROOT, Block, blocks, pages
 from tests.docs.shell import Shell, shown
 from tests.e2e.conftest import teller
-from tests.e2e.definitions import defined
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.scheduling import delete, refusal
 from tests.e2e.terminal import Terminal
@@ -56,8 +55,7 @@ def asked(demo: DemoCluster, client_programs, tmp_path):
     hopper = {"gpusched.io/families": "hopper"}
     demo.plane.create(pod("nb-7", "team-a", gpus=8, annotations=hopper)).expect()
     refusal(demo.plane, "team-a", "nb-7")
-    with defined(demo.plane, "nvidia.com", "ClusterPolicy", "clusterpolicies", scope="Cluster"):
-        yield terminal
+    yield terminal
     delete(demo.plane, "team-a", "nb-7")
 
 

@@ -27,6 +27,16 @@ NAMES = (
 )
 LIVE = "document.getElementById('connection').dataset.state === 'live'"
 DETAIL = "document.getElementById('detail').open"
+#: What reaches beyond its row, its row's neighbour or the window, or is cut by what it stands in.
+CUT = """[...document.querySelectorAll('#rows :is(.cell, .chip, .name, .kind, .badge)')].filter((el) => {
+  const own = el.getBoundingClientRect();
+  const row = el.closest('[role=row]');
+  const outer = row.getBoundingClientRect();
+  const next = row.nextElementSibling?.getBoundingClientRect();
+  const cut = (box) => box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== 'visible';
+  return own.width === 0 || own.left < outer.left || own.right > outer.right + 1 || own.right > innerWidth
+    || own.bottom > outer.bottom || (next && own.bottom > next.top) || cut(el) || cut(el.parentElement);
+}).map((el) => el.className + ' ' + el.textContent)"""
 FOCUSED = "document.activeElement.dataset.node"
 
 
@@ -116,6 +126,43 @@ def test_waiting_pods_and_refusals(page: Page, control_plane: ControlPlane, name
     assert page.errors == []
 
 
+@pytest.mark.parametrize("width", [400, 768, 1280, 1366, 1920])
+def test_nothing_is_cut_off(
+    page: Page, control_plane: ControlPlane, namespace: str, fake_nodes: Nodes, width: int
+) -> None:
+    fake_nodes([h100_node("page-full", gpus=8), h100_node(f"page-{'long-' * 8}name", gpus=8)])
+    there = {"kubernetes.io/hostname": "page-full"}
+    for number in range(5):
+        control_plane.create(pod(f"llm-train-29934621-{number}-xk2p7", namespace, nodeSelector=there)).expect()
+    page.wait_for(f"{cell('page-full', 'slots')} === '5 / 8'")
+
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    try:
+        for theme in ("light", "dark"):
+            choose(page, "theme", theme, "change")
+            assert page.evaluate(CUT) == []
+            picture(page, f"{width}-{theme}")
+        boxes = "document.querySelector('[data-node=page-full]').closest('[role=row]').querySelectorAll('.cell').length"
+        assert page.evaluate(boxes) == 8
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert violations(page) == []
+    finally:
+        page.call("Emulation.clearDeviceMetricsOverride")
+    assert page.errors == []
+
+
+def test_a_gate_and_a_taint_are_named(
+    page: Page, control_plane: ControlPlane, namespace: str, fake_nodes: Nodes
+) -> None:
+    taint = {"key": "dedicated", "value": "team-b", "effect": "NoSchedule"}
+    fake_nodes([t4_node("page-tainted", taints=[taint])])
+    control_plane.create(pod("held", namespace, schedulingGates=[{"name": "example.com/hold"}])).expect()
+
+    page.wait_for(f"{cell('page-tainted', 'who')} === 'page-taintedtaint dedicated=team-b:NoSchedule'")
+    card = f"document.querySelector('[data-pod=\"{namespace}/held\"]')?.textContent"
+    page.wait_for(f"{card}?.includes('waits until gate example.com/hold is removed')")
+
+
 def test_the_keyboard_is_enough(page: Page) -> None:
     page.press("/", "/")
     assert page.evaluate("document.activeElement.id") == "find"
@@ -190,6 +237,9 @@ def test_under_another_name_a_token_is_needed(
     browser.wait_for("document.getElementById('login-text').textContent.includes('does not accept this token')")
     present(status["token"])
     browser.wait_for("document.getElementById('empty').textContent.includes('You may not list nodes')")
+    for panel in ("waiting", "refusals", "quota"):
+        told = f"document.getElementById('{panel}-list').textContent"
+        browser.wait_for(f"{told}.startsWith('You may list pods in no namespace that uses GPUs.')")
 
     binding = {
         "apiVersion": f"{RBAC}/v1",

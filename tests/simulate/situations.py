@@ -284,4 +284,14 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
         pod("p", gpus=9),
         "Ask for nvidia.com/gpu: 8 in container main (shared slots of t, 3.8Gi each)",
     ),
+    "more than any node, and all are held": (
+        [h100_node("h", gpus=2), bound(pod("a", gpus=2), "h")],
+        pod("p", gpus=3),
+        "Ask for nvidia.com/gpu: 2 in container main and wait: pod team-a/a on h holds it",
+    ),
+    "own CUDA where all are held": (
+        [t4_node("t"), bound(pod("old"), "t")],
+        pod("p", annotations=_own(min_cuda_version="13.0")),
+        "Set gpusched.io/min-cuda-version: 12.4 and wait: pod team-a/old on t holds it",
+    ),
 }

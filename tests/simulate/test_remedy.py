@@ -105,7 +105,7 @@ EDITS: list[tuple[str, Callable[..., None]]] = [
     (r"[Rr]emove spec\.topologySpreadConstraints", _drop_spread),
     (r"Uncordon (\S+)", _uncordon),
     (r"Wait until the GPUs of (\S+) are reconfigured", _reconfigure),
-    (r"Wait: pods? (.+) on (\S+) (?:holds? it|is going|are going)", _wait),
+    (r"[Ww]ait: pods? (.+) on (\S+) (?:holds? it|is going|are going)", _wait),
     (r"An admin may widen (\S+) of namespace (\S+) \(now (.+)\)", _widen),
 ]
 

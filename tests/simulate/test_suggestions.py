@@ -136,6 +136,12 @@ def cpu_pod(cpu: str) -> Tree:
             id="no worse",
         ),
         pytest.param(
+            [t4_node(replicas=4)],
+            [pod("a", gpus=4), pod("b", resource="nvidia.com/mig-7g.80gb")],
+            "No small change fits; add a node that offers nvidia.com/mig-7g.80gb: 1 and meets the pod's rules",
+            id="no worse after waiting either",
+        ),
+        pytest.param(
             [node("n", resource="nvidia.com/gpu", allocatable={"cpu": "192"}, unschedulable=True), h100_node(gpus=0)],
             [pod("p", "team-a", container(resources={"limits": {"nvidia.com/gpu": 1, "cpu": "200"}}))],
             "No small change fits; "

@@ -189,3 +189,25 @@ def test_a_dry_run_is_told_as_one(dry_run: bool) -> None:
     answer_review(review(pod(gpus="500m"), dryRun=dry_run), cluster(), mutating=True, observe=told.append)
 
     assert [(decision.code, decision.dry_run) for decision in told] == [("gpu-quantity", dry_run)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "labels", "workload"),
+    [
+        ("ReplicaSet", "web-676cc85576", {"pod-template-hash": "676cc85576"}, "Deployment/web"),
+        ("ReplicaSet", "web-676cc85576", {}, "ReplicaSet/web-676cc85576"),
+        ("Job", "nightly2-29934621", {}, "CronJob/nightly2"),
+        ("Job", "train", {}, "Job/train"),
+    ],
+)
+def test_a_decision_names_the_workload(kind: str, name: str, labels: dict[str, str], workload: str) -> None:
+    tree = pod(gpus="500m", labels=labels)
+    owner = {"apiVersion": "x/v1", "kind": kind, "name": name, "uid": "u", "controller": True}
+    tree["metadata"]["ownerReferences"] = [owner | {"name": "nobody", "controller": False}, owner]
+    told: list[Decision] = []
+    answer_review(review(tree), cluster(), observe=told.append)
+    whole = deployment(1)
+    whole["metadata"] |= {"ownerReferences": [owner], "labels": labels}
+    answer_review(review(whole), cluster(), observe=told.append)
+
+    assert [decision.workload for decision in told] == [workload, workload]

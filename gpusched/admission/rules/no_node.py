@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpusched.admission.admission import Context
-from gpusched.admission.messages import quoted
+from gpusched.admission.messages import WARNING_LIMIT, quoted
 from gpusched.admission.rules.objection import Force, Objection
 from gpusched.admission.rules.present import could_serve, eligible_nodes
 from gpusched.core.codes import Code
@@ -12,6 +12,8 @@ from gpusched.core.node import Node
 from gpusched.core.pod import Pod
 from gpusched.policy.rule import POD, here, rules_in_force
 
+#: Characters for the sentence of a warning.
+_ROOM: Final = WARNING_LIMIT - len(f"{Code.NO_NODE}: ")
 _RULES: Final = "no present node with such GPUs meets the rules of pod and namespace"
 
 
@@ -21,8 +23,10 @@ def no_node(pod: Pod, demand: Demand, ctx: Context) -> tuple[Objection, ...]:
         return ()
     if any(could_serve(node, demand, ctx) for node in eligible_nodes(pod, ctx)):
         return ()
-    why = _shortage(demand, ctx) or _unmatched(pod, ctx) or _broken(pod, demand, ctx) or _RULES
-    return (Objection(Code.NO_NODE, f"{why}. Autoscaled nodes may.", f"{why}.", Force.ADVICE),)
+    said = _shortage(demand, ctx) or _unmatched(pod, ctx)
+    forms = (said,) if said else (*_broken(pod, demand, ctx), _RULES)
+    full, short = forms[0], next((form for form in forms if len(form) < _ROOM), forms[-1])
+    return (Objection(Code.NO_NODE, f"{full}. Autoscaled nodes may.", f"{short}.", Force.ADVICE),)
 
 
 def _shortage(demand: Demand, ctx: Context) -> str | None:
@@ -55,8 +59,10 @@ def _unmatched(pod: Pod, ctx: Context) -> str | None:
     return None
 
 
-def _broken(pod: Pod, demand: Demand, ctx: Context) -> str | None:
-    """The rule that no node with such GPUs meets, or rules of which each is met but not all together."""
+def _broken(pod: Pod, demand: Demand, ctx: Context) -> tuple[str, ...]:
+    """The rule that no node with such GPUs meets, or rules of which each is met but not all together; in a long form
+    and shorter ones. Nothing where it is neither.
+    """
     keys = tuple(sorted({part.key for part in ctx.resolution.constraints.node_selector}))
     nodes = [node for group in ctx.facts.groups for node in group.distinct(keys)]
     pairs = [
@@ -69,11 +75,15 @@ def _broken(pod: Pod, demand: Demand, ctx: Context) -> str | None:
     for side, rule in rules_in_force(ctx.resolution):
         met = [rule.against(*pair) is None for pair in pairs]
         whose = "" if side == POD else f" of {quoted(side)}"
+        words = f"{rule.name} {quoted(rule.value)}{whose}"
         if not any(met):
             there = here(rule, [pool for pool, _ in pairs], [labels for _, labels in pairs]) or "unknown here"
-            return f"no present node meets {rule.name} {quoted(rule.value)}{whose} ({there})"
+            return f"no present node meets {words} ({there})", f"no present node meets {rule.name}{whose}"
         if not all(met):
-            at_odds.append(f"{rule.name} {quoted(rule.value)}{whose}")
+            at_odds.append((words, f"{rule.name}{whose}" if whose else f"its {rule.name}", rule.name))
     if pod.spec.node_selector or pod.spec.node_affinity is not None:
-        at_odds.append("its node selector and affinity")
-    return f"no present node meets {' and '.join(at_odds)} together" if len(at_odds) > 1 else None
+        at_odds.append(("its node selector and affinity", "node selector", "node selector"))
+    if len(at_odds) < 2:
+        return ()
+    together = (" and ".join(dict.fromkeys(words)) for words in zip(*at_odds, strict=True))
+    return tuple(f"no present node meets {words} together" for words in together)

@@ -22,8 +22,8 @@ _HOW: Final = (
 )
 #: What the caller is told whose rights reach no pod.
 NO_NAMESPACE: Final = (
-    "You may list pods in no namespace that uses GPUs. It takes the verb list on pods there, such as a RoleBinding to the"
-    " ClusterRole gpusched-viewer gives."
+    "You may list pods in no namespace that uses GPUs. It takes the verb list on pods there, such as a RoleBinding to"
+    " the ClusterRole gpusched-viewer gives."
 )
 
 

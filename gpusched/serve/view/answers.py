@@ -123,7 +123,7 @@ class View:
         )
 
     async def pods(self, scope: Scope, namespace: str = "") -> bytes:
-        """PodsAnswer, of one namespace where it is named, with as many explanations as could be worked out in a moment."""
+        """PodsAnswer, of one namespace if it is named, with as many explanations as could be worked out in a moment."""
         records: list[PodRecord] = []
         await work_off(find_waiting(self._cluster, scope, records))
         records = [record for record in records if namespace in {"", record.pod.namespace}]

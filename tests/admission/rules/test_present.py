@@ -37,6 +37,29 @@ def test_no_node(nodes: list[Node], gpus: int, policy: dict[str, str], said: str
 
 
 @pytest.mark.parametrize(
+    ("own", "policy", "said"),
+    [
+        (
+            {"gpusched.io/min-gpu-memory": "40Gi"},
+            {"families": "turing, ada-lovelace, ampere, blackwell, volta, pascal, maxwell, kepler"},
+            "its min-gpu-memory and families of namespace team-a together.",
+        ),
+        (
+            {"gpusched.io/min-gpu-memory": "40Gi"},
+            {"families": "turing, ada-lovelace, ampere", "products": "t4, l4, l40s, a100"},
+            "min-gpu-memory and families and products together.",
+        ),
+        ({}, {"families": "turing, ada-lovelace, ampere, blackwell, volta, pascal"}, "families of namespace team-a."),
+    ],
+)
+def test_long_lists_leave_whole_sentences(own: dict[str, str], policy: dict[str, str], said: str) -> None:
+    facts = facts_of(_H100, *([gpu_node("t")] if own else []))
+    answer = judged(pod(gpus=1, annotations=own), policy=policy, facts=facts)
+
+    assert f"gpu-no-node: no present node meets {said}" in lines(answer)[1]
+
+
+@pytest.mark.parametrize(
     ("annotations", "said"),
     [
         ({"min-cuda-version": "13.1"}, "min-cuda-version 13.1 (unknown here)"),

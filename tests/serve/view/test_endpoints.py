@@ -97,6 +97,8 @@ def test_a_user_of_one_namespace_sees_that_alone() -> None:
     assert [pod["name"] for pod in anna.get("/api/v1/pods").json()["pods"]] == ["mine"]
     theirs = anna.get("/api/v1/why", params={"namespace": "team-b", "name": "theirs"})
     assert (theirs.status_code, theirs.json()) == (403, {"error": "You may not list pods in namespace team-b."})
+    others = anna.get("/api/v1/pods", params={"namespace": "team-b"})
+    assert (others.status_code, others.json()) == (403, {"error": "You may not list pods in namespace team-b."})
     absent = anna.get("/api/v1/why", params={"namespace": "team-a", "name": "nosuch"})
     assert (absent.status_code, absent.json()) == (
         404,

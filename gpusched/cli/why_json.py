@@ -1,0 +1,55 @@
+"""What `why` gives programs: the pod of `simulate`, with its state, the nearest node and an example of each reason."""
+
+import msgspec
+
+from gpusched.simulate.result import PodView, ReasonView
+from gpusched.simulate.why import Why
+
+
+class ExampleView(ReasonView, frozen=True):
+    """A reason with one of the nodes that give it."""
+
+    example: str = ""
+
+
+class NearestView(msgspec.Struct, frozen=True):
+    """The node that lacks least, and what."""
+
+    node: str
+    lacks: str
+
+
+class AnswerView(PodView, frozen=True):
+    """One answer. `state` is refused, finished, no-pods, placed, gated or pending."""
+
+    state: str = ""
+    nearest: NearestView | None = None
+
+
+def answer_view(answer: Why) -> AnswerView:
+    """The answer for programs."""
+    pod, explanation = answer.view, answer.explanation
+    told = {name: getattr(pod, name) for name in PodView.__struct_fields__}
+    if pod.unschedulable is not None:
+        examples = explanation.examples if explanation is not None else {}
+        reasons = tuple(
+            ExampleView(item.code, item.message, item.nodes, examples.get(item.code, ""))
+            for item in pod.unschedulable.reasons
+        )
+        told["unschedulable"] = msgspec.structs.replace(pod.unschedulable, reasons=reasons)
+    nearest = None
+    if explanation is not None and explanation.nearest is not None:
+        nearest = NearestView(explanation.nearest, explanation.nearest_lacks)
+    return AnswerView(**told, state=_state(answer), nearest=nearest)
+
+
+def _state(answer: Why) -> str:
+    if answer.lacks or not answer.view.admission.allowed:
+        return "refused"
+    if answer.finished:
+        return "finished"
+    if answer.dormant:
+        return "no-pods"
+    if answer.view.placement is not None:
+        return "placed"
+    return "gated" if answer.view.gated is not None else "pending"
