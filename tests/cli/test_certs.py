@@ -4,6 +4,7 @@ import base64
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -254,3 +255,15 @@ def test_files_without_a_cluster(tmp_path: Path) -> None:
     assert verifies(
         (tmp_path / "tls.crt").read_bytes(), split_bundle((tmp_path / "ca.crt").read_bytes()), datetime.now(UTC)
     )
+
+
+def test_what_has_not_changed_is_told_once() -> None:
+    """The authority that takes over was trusted already, only in another place of the list."""
+    first = new_keyring(EXTENDER, NOW)
+    coming = new_keyring(EXTENDER, NOW).current
+    trusting = Keyring(first.leaf, first.current, coming, ())
+    serving = Keyring(first.leaf, coming, None, (first.current.certificate,))
+    stages = [certs_rotate.Stage(item, "", 11, 11) for item in (first, trusting, serving)]
+
+    told = [line for pair in pairwise(stages) for line in certs_rotate.news(*pair)]
+    assert [line for line in told if "caBundles" in line] == ["11 of 11 caBundles hold every authority"]

@@ -140,6 +140,8 @@ def test_nothing_is_cut_off(
     try:
         for theme in ("light", "dark"):
             choose(page, "theme", theme, "change")
+            # Rows are laid out anew in the frame after the window changed.
+            page.wait(lambda: page.evaluate(CUT) == [], "nothing is cut off", 10)
             assert page.evaluate(CUT) == []
             picture(page, f"{width}-{theme}")
         boxes = "document.querySelector('[data-node=page-full]').closest('[role=row]').querySelectorAll('.cell').length"

@@ -222,66 +222,6 @@ async def test_an_explanation_serves_until_it_is_old_and_the_state_another() -> 
     assert answer["why"]["history"].startswith("node h100-2 takes it now")
 
 
-async def test_refusals_of_one_workload_are_one() -> None:
-    """Pods of controllers have ever new names."""
-    scene = Scene()
-    for number in range(3):
-        for owner in ("Deployment/web", "CronJob/nightly"):
-            name = f"{owner.partition('/')[2]}-{number}-"
-            scene.refusals.note(Decision("mutate", "team-a", name, code="gpu-claim", message="no", workload=owner))
-
-    found = msgspec.json.decode(scene.view.refusals(EVERYTHING))["refusals"]
-    assert [(item["kind"], item["name"], item["count"]) for item in found] == [
-        ("CronJob", "nightly", 3),
-        ("Deployment", "web", 3),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("scope", "seen"), [(EVERYTHING, "all"), (TEAM_A, "some"), (Scope(nodes=True), "none")], ids=["all", "some", "none"]
-)
-async def test_answers_say_of_how_many_namespaces_they_tell(scope: Scope, seen: str) -> None:
-    view = Scene().view
-
-    for answer in (await view.pods(scope), view.refusals(scope), await view.quota(scope)):
-        assert msgspec.json.decode(answer)["seen"] == seen
-
-
-async def test_waiting_pods_of_one_namespace() -> None:
-    scene = Scene()
-    scene.wait("a", "team-a", gpus=9)
-    scene.wait("b", "team-b", gpus=9)
-
-    answer = msgspec.json.decode(await scene.view.pods(EVERYTHING, "team-b"))
-    assert (answer["total"], [pod["name"] for pod in answer["pods"]]) == (1, ["b"])
-
-
-async def test_a_pod_behind_gates_of_others_names_them() -> None:
-    scene = Scene()
-    scene.wait("held", "team-a", schedulingGates=[{"name": "example.com/hold"}])
-
-    (held,) = msgspec.json.decode(await scene.view.pods(EVERYTHING))["pods"]
-    assert (held["state"], held["gates"]) == ("gated", ["example.com/hold"])
-
-
-@pytest.mark.parametrize(
-    ("key", "effect", "taints"),
-    [
-        ("dedicated", "NoSchedule", ["dedicated=x:NoSchedule"]),
-        ("dedicated", "PreferNoSchedule", []),
-        ("nvidia.com/gpu", "NoSchedule", []),
-        ("node.kubernetes.io/not-ready", "NoExecute", []),
-    ],
-)
-async def test_taints_that_nothing_makes_pods_tolerant_of(key: str, effect: str, taints: list[str]) -> None:
-    scene = Scene()
-    scene.node(t4_node("t4", taints=[{"key": key, "value": "x", "effect": effect}]))
-
-    (_, t4) = (await nodes(scene))["nodes"]
-    assert t4["taints"] == taints
-    assert [note for note in t4["notes"] if note.startswith("taint ")] == [f"taint {taint}" for taint in taints]
-
-
 async def test_refusals_are_counted_and_filtered() -> None:
     scene = Scene()
     refused = Decision("mutate", "team-b", "j", code="gpu-claim", message="too much")
