@@ -24,7 +24,7 @@ from gpusched.local.folders import cache_folder
 from gpusched.local.installed import manifests_folder
 from gpusched.local.versions import VERSIONS, Version, select
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.why import Target, find_standing, why_standing
+from gpusched.simulate.reasons.why import Target, find_standing, why_standing
 
 #: The same as of every command that cannot reach its cluster.
 _UNREACHABLE: Final = 3

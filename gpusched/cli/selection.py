@@ -10,7 +10,7 @@ from gpusched.cli.inputs import Inputs
 from gpusched.core.selector import Requirement, all_match
 from gpusched.policy.selector_text import parse_selector
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.why import Target, parse_target
+from gpusched.simulate.reasons.why import Target, parse_target
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 

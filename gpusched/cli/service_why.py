@@ -13,9 +13,9 @@ from gpusched.core.names import OWN_NAMESPACE
 from gpusched.serve.view.access import NO_NAMESPACE, Extent
 from gpusched.serve.view.pods import PodView as Waiting
 from gpusched.serve.view.why import WhyView
-from gpusched.simulate.explain import Explanation
+from gpusched.simulate.reasons.explain import Explanation
+from gpusched.simulate.reasons.why import Target, Why
 from gpusched.simulate.result import PlacementView, PodView, ReasonView, UnschedulableView, admission_view
-from gpusched.simulate.why import Target, Why
 
 #: Where the service is, seen from a pod.
 _INSIDE: Final = f"http://gpusched-webhook.{OWN_NAMESPACE}.svc:8080"

@@ -14,7 +14,7 @@ from gpusched.serve.view.refusals import RefusalView
 from gpusched.serve.view.totals import FamilyTotal, sum_up, totals
 from gpusched.serve.view.why import WhyView, why_view
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.why import why_standing
+from gpusched.simulate.reasons.why import why_standing
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 

@@ -29,11 +29,9 @@ from gpusched.cli.why_text import why_text
 from gpusched.core.selector import Requirement, all_match
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import Outcome
-from gpusched.simulate.result import ErrorView
-from gpusched.simulate.run import Simulation
-from gpusched.simulate.shortfall import Shortfalls, why_refused
-from gpusched.simulate.waits import Waits
-from gpusched.simulate.why import (
+from gpusched.simulate.reasons.shortfall import Shortfalls, why_refused
+from gpusched.simulate.reasons.waits import Waits
+from gpusched.simulate.reasons.why import (
     Target,
     Why,
     find_planned,
@@ -45,6 +43,8 @@ from gpusched.simulate.why import (
     why_standing,
     why_workload,
 )
+from gpusched.simulate.result import ErrorView
+from gpusched.simulate.run import Simulation
 from gpusched.simulate.world import World
 
 #: Options on the command line; a variable for all commands stands in nobody's way.

@@ -12,8 +12,8 @@ from gpusched.cli.simulate_table import nodes_of
 from gpusched.cli.style import Style
 from gpusched.cli.text_width import counted, printable
 from gpusched.cli.why_text import age_text, body, head, why_text
-from gpusched.simulate.pod_status import SCHEDULER_SAYS
-from gpusched.simulate.why import Why
+from gpusched.simulate.reasons.pod_status import SCHEDULER_SAYS
+from gpusched.simulate.reasons.why import Why
 
 #: Groups printed unless all are asked for.
 MOST: Final = 20

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from gpusched.simulate.reasons.why import Why
 from gpusched.simulate.result import PodView, ReasonView
-from gpusched.simulate.why import Why
 
 
 class ExampleView(ReasonView, frozen=True):

@@ -7,7 +7,7 @@ from gpusched.cli.paragraphs import paragraph
 from gpusched.cli.simulate_table import patched_fields, reason_leads
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.text_width import printable
-from gpusched.simulate.why import Why
+from gpusched.simulate.reasons.why import Why
 
 #: Ages are told in the largest unit of which there are two, in the manner of kubectl.
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"))

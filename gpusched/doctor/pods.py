@@ -12,7 +12,7 @@ from gpusched.doctor.check import Sight
 from gpusched.doctor.scene import Scene, Tree
 from gpusched.native.affinity import node_affinity_reason
 from gpusched.placement.quota import liftable
-from gpusched.simulate.shortfall import Shortfalls
+from gpusched.simulate.reasons.shortfall import Shortfalls
 from gpusched.simulate.unlower import unlowered
 from gpusched.state.events import key_of
 

@@ -25,7 +25,7 @@ from gpusched.local.process import last_lines
 from gpusched.placement.quota import liftable
 from gpusched.policy.model import Config
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.why import Target, find_standing
+from gpusched.simulate.reasons.why import Target, find_standing
 from gpusched.simulate.world import World, load
 
 Tree = dict[str, object]

@@ -20,9 +20,9 @@ from gpusched.policy.layers import fields_of, without
 from gpusched.policy.model import Group, Mode, Modes
 from gpusched.policy.resolution import Resolution
 from gpusched.simulate.admit import Candidate, admit
-from gpusched.simulate.comeback import Comebacks
 from gpusched.simulate.expand import PlannedPod, bare_pod, expand
 from gpusched.simulate.manifest import InputFault, Manifest
+from gpusched.simulate.reasons.comeback import Comebacks
 from gpusched.simulate.tree_edit import drop
 from gpusched.simulate.unlower import as_written
 from gpusched.simulate.world import World

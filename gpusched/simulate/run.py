@@ -17,7 +17,6 @@ from gpusched.placement.quota import exceeds_quota, liftable
 from gpusched.simulate.admit import Admitted, Candidate, admit
 from gpusched.simulate.evaluate import live_verdict, verdict
 from gpusched.simulate.expand import PlannedPod, expand, no_pods
-from gpusched.simulate.explain import Explanation, explain_fully, told_reason
 from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.simulate.namespaces import Namespaces
 from gpusched.simulate.outcome import (
@@ -33,9 +32,10 @@ from gpusched.simulate.outcome import (
     waiting_daemons,
 )
 from gpusched.simulate.placer import Placer
+from gpusched.simulate.reasons.explain import Explanation, explain_fully, told_reason
+from gpusched.simulate.reasons.shortage import shortage_of_each
+from gpusched.simulate.reasons.wording import message
 from gpusched.simulate.result import PodView, UnschedulableView, admission_view
-from gpusched.simulate.shortage import shortage_of_each
-from gpusched.simulate.wording import message
 from gpusched.simulate.workloads import judge_templates
 from gpusched.simulate.world import World
 from gpusched.state.events import Upsert

@@ -12,8 +12,8 @@ from gpusched.core.codes import Code, Reason
 from gpusched.local.api import Response
 from gpusched.local.cluster import Operations
 from gpusched.policy.config import parse_config
-from gpusched.simulate.explain import verdicts
 from gpusched.simulate.manifest import Manifest
+from gpusched.simulate.reasons.explain import verdicts
 from gpusched.simulate.run import Outcome, Simulation
 from gpusched.simulate.world import World, load
 from tests.build import Tree

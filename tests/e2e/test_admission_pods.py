@@ -223,7 +223,10 @@ WARNED = {
         asking({GPU: 1, "nvidia.com/mig-1g.5gb": 1}),
         "gpu-mixed-resources: pod asks nvidia.com/gpu, nvidia.com/mig-1g.5gb; no present node serves these together.",
         "gpu-unspecific: nvidia.com/gpu here has 15.0Gi to 79.6Gi. Set gpusched.io/min-gpu-memory.",
-        "gpu-no-node: no present node has nvidia.com/gpu: 1 and nvidia.com/mig-1g.5gb: 1 together. Autoscaled nodes may.",
+        (
+            "gpu-no-node: no present node has nvidia.com/gpu: 1 and nvidia.com/mig-1g.5gb: 1 together."
+            " Autoscaled nodes may."
+        ),
     ),
     "unequal memory": (
         {},

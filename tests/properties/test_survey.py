@@ -6,11 +6,12 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusched.simulate import explain, remedy
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.node_classes import single
-from gpusched.simulate.survey import Finding, survey
+from gpusched.simulate.reasons import explain
+from gpusched.simulate.reasons.survey import Finding, survey
+from gpusched.simulate.remedies import remedy
 from gpusched.simulate.world import World
 from tests.build import Tree, bound, namespace, pod
 from tests.properties.fleet import nodes, pods

@@ -7,7 +7,7 @@ import pytest
 from gpusched.simulate.admit import admit
 from gpusched.simulate.apply_patch import apply_patch
 from gpusched.simulate.expand import bare_pod
-from gpusched.simulate.why import why_standing
+from gpusched.simulate.reasons.why import why_standing
 from tests.build import Tree, bound, namespace
 from tests.e2e.pending import SITUATIONS, Situation
 from tests.e2e.suggested import changed

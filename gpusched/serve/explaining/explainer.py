@@ -18,9 +18,9 @@ from gpusched.serve.explaining.excerpt import Excerpt, around, excerpt_of
 from gpusched.serve.explaining.nearest import judged, sample
 from gpusched.serve.pieces import in_pieces
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.stored_pod import as_stored
-from gpusched.simulate.waits import line_text
-from gpusched.simulate.why import Why, why_standing
+from gpusched.simulate.reasons.stored_pod import as_stored
+from gpusched.simulate.reasons.waits import line_text
+from gpusched.simulate.reasons.why import Why, why_standing
 from gpusched.simulate.world import World
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import key_of

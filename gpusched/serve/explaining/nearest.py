@@ -15,7 +15,7 @@ from gpusched.placement import fit
 from gpusched.placement.request import Request
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.evaluate import static_verdict
-from gpusched.simulate.explain import DISTANCE, told_reason
+from gpusched.simulate.reasons.explain import DISTANCE, told_reason
 from gpusched.state.cluster import Cluster
 from gpusched.state.node_state import NodeState
 

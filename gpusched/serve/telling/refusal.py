@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpusched.simulate.why import Why
+from gpusched.simulate.reasons.why import Why
 
 #: Characters of one reason's text, and of all together: the suggestion after them must not be cut off.
 _ONE: Final = 200

@@ -7,8 +7,8 @@ from gpusched.core.pod import Pod
 from gpusched.kube.events import Reference
 from gpusched.placement.quota import Place, places
 from gpusched.serve.telling.told import EventReason, Saying, about_pod
+from gpusched.simulate.reasons.waits import holders_text, outdated
 from gpusched.simulate.standing import unread
-from gpusched.simulate.waits import holders_text, outdated
 from gpusched.state.cluster import Cluster
 
 #: As the manifests name it.

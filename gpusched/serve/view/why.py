@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpusched.simulate.why import Why
+from gpusched.simulate.reasons.why import Why
 
 
 class ReasonView(msgspec.Struct, frozen=True):

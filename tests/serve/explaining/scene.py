@@ -11,7 +11,7 @@ from gpusched.serve.explaining import explainer
 from gpusched.serve.explaining.bystanders import PodsOn
 from gpusched.serve.explaining.explainer import Explained, Explainer, GetPod
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.why import Why
+from gpusched.simulate.reasons.why import Why
 from gpusched.simulate.world import World
 from gpusched.state.cluster import Cluster
 from tests.build import Tree, bound, pod

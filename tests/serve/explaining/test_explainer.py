@@ -12,7 +12,7 @@ from gpusched.serve.explaining.explainer import Explained, likeness
 from gpusched.serve.telling.refusal import refusal
 from gpusched.serve.view.access import EVERYTHING, Scope
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.why import Why
+from gpusched.simulate.reasons.why import Why
 from gpusched.simulate.world import World
 from tests.build import Tree, h100_node, namespace, t4_node
 from tests.fakes.timing import eventually

@@ -7,7 +7,7 @@ from gpusched.core.read_pod import read_pod
 from gpusched.placement.allowance import quota_use_of
 from gpusched.serve.explaining.nearest import SAMPLE, Verdict, judged, sample
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.stored_pod import as_stored
+from gpusched.simulate.reasons.stored_pod import as_stored
 from gpusched.simulate.world import World
 from gpusched.state.cluster import Cluster
 from tests.build import Tree, h100_node, namespace, node, pod, t4_node

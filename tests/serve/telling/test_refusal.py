@@ -15,10 +15,10 @@ from gpusched.serve.telling.refusal import _joined, refusal
 from gpusched.simulate.admit import admit
 from gpusched.simulate.apply_patch import apply_patch
 from gpusched.simulate.expand import bare_pod
-from gpusched.simulate.explain import Explanation
 from gpusched.simulate.manifest import Manifest
+from gpusched.simulate.reasons.explain import Explanation
+from gpusched.simulate.reasons.why import Why
 from gpusched.simulate.result import PodView, ReasonView, UnschedulableView, admission_view
-from gpusched.simulate.why import Why
 from gpusched.simulate.world import World
 from gpusched.state.cluster import Cluster
 from tests.build import Tree, a100_node, h100_node, namespace, pod, t4_node

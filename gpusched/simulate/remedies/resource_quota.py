@@ -10,7 +10,7 @@ from gpusched.core.quantity import whole
 from gpusched.simulate.admit import admit
 from gpusched.simulate.expand import expand
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.remedy import recreated_fits
+from gpusched.simulate.remedies.remedy import recreated_fits
 from gpusched.simulate.tree_edit import with_resource
 from gpusched.simulate.world import World
 

@@ -1,6 +1,6 @@
 import pytest
 
-from gpusched.simulate.pod_status import status_notes
+from gpusched.simulate.reasons.pod_status import status_notes
 from tests.build import Tree, bound, pod
 
 

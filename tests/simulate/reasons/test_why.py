@@ -1,7 +1,7 @@
 import pytest
 
 from gpusched.core.names import LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION
-from gpusched.simulate.why import (
+from gpusched.simulate.reasons.why import (
     Target,
     Why,
     find_planned,

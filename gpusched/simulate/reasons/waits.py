@@ -11,14 +11,14 @@ from gpusched.core.pod import Pod
 from gpusched.core.quantity import format_mib
 from gpusched.placement.quota import Place, exceeds_quota, places
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.explain import Explanation, explain_besides, explain_fully, with_suggestion
 from gpusched.simulate.manifest import Manifest
-from gpusched.simulate.obstacle import Obstacle, obstacle
 from gpusched.simulate.outcome import never_text
 from gpusched.simulate.placer import Placer
-from gpusched.simulate.remedy import recreated_fits
-from gpusched.simulate.stored_pod import as_stored, is_whole
-from gpusched.simulate.survey import some_node_takes
+from gpusched.simulate.reasons.explain import Explanation, explain_besides, explain_fully, with_suggestion
+from gpusched.simulate.reasons.obstacle import Obstacle, obstacle
+from gpusched.simulate.reasons.stored_pod import as_stored, is_whole
+from gpusched.simulate.reasons.survey import some_node_takes
+from gpusched.simulate.remedies.remedy import recreated_fits
 from gpusched.simulate.world import World
 from gpusched.state.cluster import Cluster
 from gpusched.state.events import key_of

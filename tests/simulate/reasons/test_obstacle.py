@@ -2,8 +2,8 @@ import pytest
 
 from gpusched.core.read_pod import read_pod
 from gpusched.policy.model import Config
-from gpusched.simulate.obstacle import Obstacle, obstacle
-from gpusched.simulate.why import Why, why_standing
+from gpusched.simulate.reasons.obstacle import Obstacle, obstacle
+from gpusched.simulate.reasons.why import Why, why_standing
 from tests.build import Tree, pod, t4_node
 from tests.simulate.scene import cpu_node, manifest, world_of
 

@@ -1,6 +1,6 @@
 import pytest
 
-from gpusched.simulate.shortfall import Shortfalls, why_refused
+from gpusched.simulate.reasons.shortfall import Shortfalls, why_refused
 from tests.build import Tree, bound, container, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import manifest, manifests, owned, workload, world_of
 

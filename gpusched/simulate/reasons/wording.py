@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from gpusched.core.claims import largest_possible_claim
 from gpusched.core.codes import REASON_TEXT, Reason
 from gpusched.core.quantity import format_mib
-from gpusched.simulate import breach, mismatch
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.shortage import offer_text, shortage
+from gpusched.simulate.reasons import breach, mismatch
+from gpusched.simulate.reasons.shortage import offer_text, shortage
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 

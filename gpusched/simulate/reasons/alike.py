@@ -3,7 +3,7 @@
 from gpusched.native.filter import needs_full_view
 from gpusched.native.node import NativeNode
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.survey import labels_asked, names_nodes
+from gpusched.simulate.reasons.survey import labels_asked, names_nodes
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 

@@ -12,15 +12,15 @@ from gpusched.core.pod import Pod
 from gpusched.core.read_pod import read_pod
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.expand import PlannedPod, expand, no_pods
-from gpusched.simulate.explain import Explanation
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import Outcome, gate_notes
 from gpusched.simulate.owners import workload_of
-from gpusched.simulate.pod_status import status_notes
+from gpusched.simulate.reasons.explain import Explanation
+from gpusched.simulate.reasons.pod_status import status_notes
+from gpusched.simulate.reasons.stored_pod import as_stored
+from gpusched.simulate.reasons.waits import Wait, Waits, demand_text
 from gpusched.simulate.result import PlacementView, PodView, admission_view
 from gpusched.simulate.run import Simulation
-from gpusched.simulate.stored_pod import as_stored
-from gpusched.simulate.waits import Wait, Waits, demand_text
 from gpusched.simulate.world import World
 
 #: Short and plural names of kinds that kubectl users type.

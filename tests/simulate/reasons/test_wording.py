@@ -1,8 +1,8 @@
 import pytest
 
 from gpusched.core.codes import Reason
-from gpusched.simulate.stored_pod import as_stored
-from gpusched.simulate.wording import message
+from gpusched.simulate.reasons.stored_pod import as_stored
+from gpusched.simulate.reasons.wording import message
 from tests.build import Tree, bound, container, h100_node, namespace, node, pod, t4_node
 from tests.simulate.scene import cpu_node, manifest, only, world_of
 

@@ -8,7 +8,7 @@ from gpusched.core.names import PREFIX
 from gpusched.core.products import normalise
 from gpusched.dialects.asked_keys import asked_keys, product_keys
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.change import Change, Loss
+from gpusched.simulate.remedies.change import Change, Loss
 from gpusched.simulate.tree_edit import drop, put
 
 _ANNOTATIONS: Final = ("metadata", "annotations")

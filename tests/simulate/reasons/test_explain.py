@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gpusched.simulate.explain import Explanation, explain_fully
+from gpusched.simulate.reasons.explain import Explanation, explain_fully
 from gpusched.simulate.result import ReasonView
 from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import cpu_node, cpu_pod, owned, simulate

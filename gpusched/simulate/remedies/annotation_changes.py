@@ -11,7 +11,7 @@ from gpusched.policy.malformed import Malformed
 from gpusched.policy.memory_text import parse_maximum, parse_minimum
 from gpusched.policy.model import Policy
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.change import Change, Loss
+from gpusched.simulate.remedies.change import Change, Loss
 from gpusched.simulate.tree_edit import drop, put
 from gpusched.simulate.world import World
 

@@ -8,7 +8,7 @@ from gpusched.core.names import PREFIX
 from gpusched.core.pool import Pool
 from gpusched.core.resources import mig_profile
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.change import Change, Loss
+from gpusched.simulate.remedies.change import Change, Loss
 from gpusched.simulate.tree_edit import put, with_resource
 from gpusched.simulate.world import World
 

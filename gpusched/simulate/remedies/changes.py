@@ -7,12 +7,12 @@ from gpusched.core.names import PREFIX
 from gpusched.core.node import Taint
 from gpusched.core.quantity import format_mib
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.amount_changes import amount_changes
-from gpusched.simulate.annotation_changes import annotation_changes
-from gpusched.simulate.change import Change, Loss
-from gpusched.simulate.offer import Offer
-from gpusched.simulate.selector_changes import selector_changes
-from gpusched.simulate.substitutes import substitutes
+from gpusched.simulate.remedies.amount_changes import amount_changes
+from gpusched.simulate.remedies.annotation_changes import annotation_changes
+from gpusched.simulate.remedies.change import Change, Loss
+from gpusched.simulate.remedies.offer import Offer
+from gpusched.simulate.remedies.selector_changes import selector_changes
+from gpusched.simulate.remedies.substitutes import substitutes
 from gpusched.simulate.tree_edit import drop, put, tolerate, with_resource
 from gpusched.simulate.world import World
 

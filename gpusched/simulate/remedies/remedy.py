@@ -13,17 +13,17 @@ from gpusched.native.resources import missing
 from gpusched.native.taints import UNSCHEDULABLE_TAINT
 from gpusched.placement.fit import live_reason, static_reason
 from gpusched.simulate.admit import Candidate, admit
-from gpusched.simulate.amount_changes import amount_text
-from gpusched.simulate.change import Change, Loss
-from gpusched.simulate.changes import pod_changes, renamed
-from gpusched.simulate.daemon_template import template_change
 from gpusched.simulate.expand import PlannedPod
-from gpusched.simulate.offer import Offer, offer_to
 from gpusched.simulate.placer import Placer
-from gpusched.simulate.substitutes import slot_memory
-from gpusched.simulate.survey import survey
+from gpusched.simulate.reasons.survey import survey
+from gpusched.simulate.remedies.amount_changes import amount_text
+from gpusched.simulate.remedies.change import Change, Loss
+from gpusched.simulate.remedies.changes import pod_changes, renamed
+from gpusched.simulate.remedies.daemon_template import template_change
+from gpusched.simulate.remedies.offer import Offer, offer_to
+from gpusched.simulate.remedies.substitutes import slot_memory
+from gpusched.simulate.remedies.waiting import release_that_fits
 from gpusched.simulate.tree_edit import put, tolerate
-from gpusched.simulate.waiting import release_that_fits
 from gpusched.simulate.world import World
 from gpusched.state.events import NamespaceObject, Upsert
 from gpusched.state.node_state import NodeState

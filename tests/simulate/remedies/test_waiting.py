@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from gpusched.core.codes import Reason
-from gpusched.simulate import remedy, waiting
-from gpusched.simulate.explain import explain_fully
+from gpusched.simulate.reasons.explain import explain_fully
+from gpusched.simulate.remedies import remedy, waiting
 from gpusched.simulate.run import Simulation
 from gpusched.simulate.world import World
 from tests.build import Tree, a100_node, bound, h100_node, namespace, pod, t4_node

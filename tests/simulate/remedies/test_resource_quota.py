@@ -1,6 +1,6 @@
 import pytest
 
-from gpusched.simulate.resource_quota import Exceeded, exceeded, quota_suggestion
+from gpusched.simulate.remedies.resource_quota import Exceeded, exceeded, quota_suggestion
 from tests.build import Tree, bound, container, h100_node, pod
 from tests.simulate.scene import manifest, workload, world_of
 

@@ -6,8 +6,8 @@ from typing import Final
 from gpusched.core import quantity
 from gpusched.core.pod import Container, ContainerKind
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.change import Change, Loss
-from gpusched.simulate.offer import Offer, Room
+from gpusched.simulate.remedies.change import Change, Loss
+from gpusched.simulate.remedies.offer import Offer, Room
 from gpusched.simulate.tree_edit import with_resource
 
 #: From so much on nobody writes thousandths of a processor, or MiB.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpusched.simulate.why import why_standing
+from gpusched.simulate.reasons.why import why_standing
 from tests.build import Tree, bound, h100_node, node, pod, t4_node
 from tests.simulate.scene import cpu_node, manifest, owned, views, workload, world_of
 

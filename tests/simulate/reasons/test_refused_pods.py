@@ -1,6 +1,6 @@
 import pytest
 
-from gpusched.simulate.refused_pods import refusal_of
+from gpusched.simulate.reasons.refused_pods import refusal_of
 from tests.build import Tree
 from tests.simulate.scene import manifest, owned, workload
 

@@ -13,14 +13,14 @@ from gpusched.core.pod import Pod
 from gpusched.core.read_pod import read_pod
 from gpusched.simulate.admit import Admitted, admit
 from gpusched.simulate.expand import PlannedPod, expand, owned_elsewhere
-from gpusched.simulate.explain import Explanation
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.owners import workload_of
-from gpusched.simulate.refused_pods import Refusal, condition_of, refusal_of
-from gpusched.simulate.resource_quota import exceeded, quota_suggestion
+from gpusched.simulate.reasons.explain import Explanation
+from gpusched.simulate.reasons.refused_pods import Refusal, condition_of, refusal_of
+from gpusched.simulate.reasons.waits import demand_text
+from gpusched.simulate.reasons.why import Why
+from gpusched.simulate.remedies.resource_quota import exceeded, quota_suggestion
 from gpusched.simulate.result import PodView, UnschedulableView, admission_view
-from gpusched.simulate.waits import demand_text
-from gpusched.simulate.why import Why
 from gpusched.simulate.workloads import judge_templates
 from gpusched.simulate.world import World
 

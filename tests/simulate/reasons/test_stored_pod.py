@@ -6,7 +6,7 @@ from gpusched.core.read_pod import read_pod
 from gpusched.simulate.admit import admit
 from gpusched.simulate.apply_patch import apply_patch
 from gpusched.simulate.expand import bare_pod
-from gpusched.simulate.stored_pod import as_stored, is_whole
+from gpusched.simulate.reasons.stored_pod import as_stored, is_whole
 from gpusched.simulate.world import World
 from tests.build import Tree, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import manifest, world_of

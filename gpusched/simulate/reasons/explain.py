@@ -9,12 +9,12 @@ from gpusched.native.term import looks_around
 from gpusched.placement import fit
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.expand import PlannedPod
-from gpusched.simulate.obstacle import Obstacle
-from gpusched.simulate.remedy import suggest
+from gpusched.simulate.reasons.obstacle import Obstacle
+from gpusched.simulate.reasons.shortage import never_offered
+from gpusched.simulate.reasons.survey import Finding, survey
+from gpusched.simulate.reasons.wording import claim_left, message
+from gpusched.simulate.remedies.remedy import suggest
 from gpusched.simulate.result import ReasonView, UnschedulableView
-from gpusched.simulate.shortage import never_offered
-from gpusched.simulate.survey import Finding, survey
-from gpusched.simulate.wording import claim_left, message
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
 

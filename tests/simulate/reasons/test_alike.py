@@ -1,8 +1,8 @@
 import pytest
 
 from gpusched.core.read_cluster import read_node
-from gpusched.simulate.alike import Alike
-from gpusched.simulate.survey import survey
+from gpusched.simulate.reasons.alike import Alike
+from gpusched.simulate.reasons.survey import survey
 from gpusched.state.events import Upsert
 from tests.build import Tree, bound, h100_node, pod, t4_node
 from tests.simulate.scene import simulate

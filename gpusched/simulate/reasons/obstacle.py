@@ -13,7 +13,7 @@ from gpusched.core.codes import REASON_TEXT
 from gpusched.core.names import DEFAULT_SCHEDULER, OWN_NAMESPACE
 from gpusched.core.pod import Pod
 from gpusched.policy.model import Config
-from gpusched.simulate.pod_status import scheduler_word
+from gpusched.simulate.reasons.pod_status import scheduler_word
 
 
 class Obstacle(msgspec.Struct, frozen=True):

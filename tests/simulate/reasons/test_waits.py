@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from gpusched.simulate import waits
-from gpusched.simulate.waits import Waits
-from gpusched.simulate.why import Why, why_standing
+from gpusched.simulate.reasons import waits
+from gpusched.simulate.reasons.waits import Waits
+from gpusched.simulate.reasons.why import Why, why_standing
 from gpusched.simulate.world import World
 from tests.build import Tree, bound, namespace, pod, t4_node
 from tests.placement.scene import gated

@@ -9,11 +9,11 @@ from gpusched.core.codes import Reason
 from gpusched.native.ledger import pod_key
 from gpusched.policy.resolution import Resolution
 from gpusched.simulate.admit import Candidate
-from gpusched.simulate.alike import Alike
 from gpusched.simulate.evaluate import verdict
-from gpusched.simulate.explain import DISTANCE
-from gpusched.simulate.survey import survey
-from gpusched.simulate.wording import message
+from gpusched.simulate.reasons.alike import Alike
+from gpusched.simulate.reasons.explain import DISTANCE
+from gpusched.simulate.reasons.survey import survey
+from gpusched.simulate.reasons.wording import message
 from gpusched.simulate.world import World
 from gpusched.state.events import key_of
 from gpusched.state.node_state import NodeState

@@ -1,0 +1,1 @@
+"""PURE. The smallest change that makes a pod fit, found by trying."""
