@@ -33,7 +33,7 @@ GetPod = Callable[[str, str], Awaitable[tuple[int, object]]]
 _FRESH: Final = 5.0
 _FRESH_TIMES: Final = 20.0
 _STANDING: Final = 120.0
-#: Nobody waits for the explanations of a list: after one it rests for as long as that one took, times this.
+#: Nobody waits for the explanations of a list: after some they rest for as long as those took, times this.
 _REST_TIMES: Final = 1.0
 _MOST: Final = 2_000
 #: Seconds until a kind of pod whose explanation failed is tried again for a list or an event.
@@ -117,17 +117,19 @@ class Explainer:
         """Explain pods that have no fresh explanation, those without any first, for about so long; none while somebody
         else has one worked out.
         """
-        until = self._clock() + seconds
+        began = self._clock()
+        if began < self._rests_until:
+            return
         kinds: dict[bytes, Pod] = {}
         for pod in pods:
             kinds.setdefault(likeness(pod), pod)
-        waiting = sorted(kinds, key=lambda key: self._known[key].at if key in self._known else float("-inf"))
-        for key in waiting:
-            if self._fresh(self._known.get(key)):
-                continue
-            if self._turn.locked() or not self._rests_until <= self._clock() < until:
-                return
+        lacking = [key for key in kinds if not self._fresh(self._known.get(key))]
+        for key in sorted(lacking, key=lambda key: self._known[key].at if key in self._known else float("-inf")):
+            if self._turn.locked() or self._clock() >= began + seconds:
+                break
             await self.attempt(kinds[key])
+        ended = self._clock()
+        self._rests_until = max(self._rests_until, ended + _REST_TIMES * (ended - began))
 
     def _fresh(self, found: Explained | None) -> bool:
         if found is None:
@@ -146,7 +148,6 @@ class Explainer:
         if both is None:
             return None
         ended = self._clock()
-        self._rests_until = ended + _REST_TIMES * (ended - began)
         while len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
         # It may have got a node since, which says nothing of those that were alike.

@@ -28,7 +28,7 @@ _SCOPES: Final = 4
 #: Waiting pods that are listed; the answer says how many there are.
 _PODS: Final = 500
 #: Seconds for which an answer about waiting pods may work on explanations that are still lacking.
-_EXPLAIN_SECONDS: Final = 0.5
+_EXPLAIN_SECONDS: Final = 1.0
 _NO_DEVICES: Final = (
     "Kubernetes does not say which GPU of its node a pod was given: "
     "slots are filled in the order of namespace and name."

@@ -189,3 +189,26 @@ async def test_a_pod_that_waits_for_a_misspelt_gpu_is_explained() -> None:
 
     assert found.why.view.unschedulable is not None
     assert found.why.view.unschedulable.suggestion == "Ask for nvidia.com/gpu: 1 instead of nvidia.com/gpus"
+
+
+async def test_a_list_explains_for_a_while_and_rests_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    for gpus in range(2, 7):
+        scene.wait(f"asks-{gpus}", "team-a", gpus=gpus)
+    pods = [record.pod for record in scene.cluster.pods.values() if record.pod.name.startswith("asks-")]
+    as_it_is = explainer.why_standing
+
+    def slow(manifest: Manifest, world: World) -> Why:
+        scene.clock.now += 0.25
+        return as_it_is(manifest, world)
+
+    monkeypatch.setattr(explainer, "why_standing", slow)
+
+    await scene.explainer.explain_some(pods, 0.5)
+    assert len(scene.fetched) == 2
+    scene.clock.now += 0.25
+    await scene.explainer.explain_some(pods, 0.5)
+    assert len(scene.fetched) == 2
+    scene.clock.now += 0.5
+    await scene.explainer.explain_some(pods, 0.5)
+    assert len(scene.fetched) == 4
