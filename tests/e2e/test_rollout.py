@@ -129,7 +129,7 @@ def test_what_would_be_refused_is_seen_before_it_is(plane, own, tmp_path, mode):
 
     told = report(plane, tmp_path)
     assert [item for item in told["counts"] if item["namespace"] == place] == [
-        {"namespace": place, "code": CODE, "objects": 1, "refused": 0}
+        {"namespace": place, "code": CODE, "objects": 1, "refused": 0, "already": 0}
     ]
 
 

@@ -266,7 +266,8 @@ def test_a_claim_that_does_not_exist(control_plane, installed, nodes, namespace)
 
     cause = f"PersistentVolumeClaim nodata does not exist in namespace {namespace}"
     change = f"Create PersistentVolumeClaim nodata in namespace {namespace}, or correct claimName in spec.volumes"
-    assert terminal == {"reasons": [{"code": "native-other", "message": cause, "nodes": 1}], "suggestion": change}
+    reason = {"code": "native-other", "message": cause, "nodes": 1, "example": "pe-t4"}
+    assert terminal == {"reasons": [reason], "suggestion": change}
     assert [(item["code"], item["message"]) for item in page["reasons"]] == [("native-other", cause)]
     assert page["suggestion"] == change
     assert event.startswith(f"0 of 1 nodes take it: 1 native-other ({cause}). {change}")
