@@ -231,7 +231,7 @@ SITUATIONS: dict[str, Situation] = {
         [t4_node("pe-t4")],
         pod("p", annotations=own(min_cuda_version="13.0")),
         {"version"},
-        blame="Set gpusched.io/min-cuda-version: 12.4",
+        blame='Set gpusched.io/min-cuda-version: "12.4"',
     ),
     "more CPU than is left": Situation(
         [t4_node("pe-t4", gpus=2, allocatable={"cpu": "192"}), node("pe-cpu", gpus=None, allocatable={"cpu": "384"})],

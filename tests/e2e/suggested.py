@@ -49,7 +49,7 @@ def _drop_affinity(tree: Tree, kind: str) -> None:
 
 
 OF_PODS: list[tuple[str, Callable[..., None]]] = [
-    (r"[Ss]et (gpusched\.io/\S+): (.+)", _set),
+    (r'[Ss]et (gpusched\.io/\S+): "?([^"]+)"?', _set),
     (r"[Rr]emove (gpusched\.io/\S+)", _remove),
     (r"[Tt]olerate ([^=: ]+)(?:=([^: ]*))?:(\w+)", _tolerate),
     (r"[Aa]sk for (\S+): (\S+)(?: instead of (\S+))?(?: in container (\S+))?(?: \([^()]+\))?", _ask),

@@ -248,7 +248,7 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "own CUDA": (
         [t4_node("t"), h100_node("h", labels=gfd_labels(cuda="12.8"))],
         pod("p", annotations=_own(min_cuda_version="13.0")),
-        "Set gpusched.io/min-cuda-version: 12.8",
+        'Set gpusched.io/min-cuda-version: "12.8"',
     ),
     "more cpu than is left": (
         [
@@ -292,6 +292,6 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "own CUDA where all are held": (
         [t4_node("t"), bound(pod("old"), "t")],
         pod("p", annotations=_own(min_cuda_version="13.0")),
-        "Set gpusched.io/min-cuda-version: 12.4 and wait: pod team-a/old on t holds it",
+        'Set gpusched.io/min-cuda-version: "12.4" and wait: pod team-a/old on t holds it',
     ),
 }

@@ -130,11 +130,19 @@ def demand_text(candidate: Candidate) -> str:
 def _soon(taker: str, pod: Pod, besides: Obstacle | None) -> str:
     name = pod.spec.scheduler_name
     scheduler = "kube-scheduler" if name == DEFAULT_SCHEDULER else f"scheduler {name}"
+    if besides is None and pod.spec.unmodelled:
+        what = " and ".join(pod.spec.unmodelled)
+        return f"node {taker} has room for it; {what} are not judged here, and {scheduler} has said nothing of them yet"
     if besides is None:
         return f"node {taker} takes it now: {scheduler} should place it soon"
     return (
         f"{scheduler} said at its last try: {besides.cause}; now node {taker} takes it, so the next try should place it"
     )
+
+
+def _both(suggestion: str, other: str) -> str:
+    """What makes some node fit, and what keeps the pod waiting even then."""
+    return f"{suggestion}; besides, {other[0].lower()}{other[1:]}" if suggestion and other else suggestion or other
 
 
 def _wait(manifest: Manifest, pod: Pod, besides: Obstacle | None, world: World) -> Wait:
@@ -151,6 +159,7 @@ def _wait(manifest: Manifest, pod: Pod, besides: Obstacle | None, world: World) 
     if besides is not None and not besides.passing:
         caveats = (f"besides, {besides.cause}", *explanation.caveats)
         explanation = msgspec.structs.replace(explanation, caveats=caveats)
+        explanation = with_suggestion(explanation, _both(explanation.view.suggestion, besides.change))
     older = outdated(pod, candidate.request.resolution.constraints) if candidate.request is not None else ""
     if older and recreated_fits(planned, candidate, world):
         explanation = with_suggestion(explanation, "Create it anew as it is: the policy of today lets it run")

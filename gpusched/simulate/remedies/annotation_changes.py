@@ -31,8 +31,13 @@ def annotation_changes(tree: Mapping[str, object], candidate: Candidate, world: 
             continue
         path = ("metadata", "annotations", key)
         for value in values(own, pools)[:_VALUES]:
-            yield Change(f"set {key}: {value}", put(tree, path, value), Loss.WISH)
+            yield Change(f"set {key}: {_as_yaml(value)}", put(tree, path, value), Loss.WISH)
         yield Change(f"remove {key}", drop(tree, path), Loss.WISH)
+
+
+def _as_yaml(value: str) -> str:
+    """The value as it must stand in a manifest: an annotation that YAML reads as a number is refused."""
+    return f'"{value}"' if value.replace(".", "", 1).isdecimal() else value
 
 
 def _drivers(own: Policy, pools: Iterable[Pool]) -> list[str]:

@@ -127,7 +127,21 @@ def test_what_else_kube_scheduler_says_is_a_note_where_no_node_takes_the_pod() -
 
     assert answer.view.unschedulable is not None
     assert [item.code for item in answer.view.unschedulable.reasons] == ["native-resources"]
+    assert answer.view.unschedulable.suggestion == (
+        "Ask for nvidia.com/gpu: 1 in container main; "
+        "besides, wait until a pod with such a claim ends, or ask for less in the ResourceClaim"
+    )
     assert "besides, no device there is free for its ResourceClaims" in answer.view.notes
+
+
+def test_nothing_is_promised_of_what_is_not_judged() -> None:
+    claims = [{"name": "g", "resourceClaimName": "gone"}]
+    answer = _standing(pod("p", resourceClaims=claims), t4_node("t"))
+
+    assert answer.view.unschedulable is None
+    assert answer.history == (
+        "node t has room for it; resourceClaims are not judged here, and kube-scheduler has said nothing of them yet"
+    )
 
 
 def test_a_word_that_may_be_old_is_told_before_the_node_that_takes_the_pod() -> None:

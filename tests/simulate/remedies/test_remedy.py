@@ -93,7 +93,7 @@ def _widen(edited: Edited, key: str, space: str, _now: str) -> None:
 _RESOURCE = r"([^ :]+)"
 _GETS = r"(?: \([^()]+\))?"
 EDITS: list[tuple[str, Callable[..., None]]] = [
-    (r"[Ss]et (gpusched\.io/[a-z-]+): (\S+)", _set),
+    (r'[Ss]et (gpusched\.io/[a-z-]+): "?([^\s"]+)"?', _set),
     (r"[Rr]emove (gpusched\.io/[a-z-]+)", _remove),
     (r"[Tt]olerate ([^=:]+)(?:=([^:]+))?:(\w+)", _tolerate),
     (rf"[Aa]sk for {_RESOURCE}: (\S+) in container (\S+){_GETS}", _ask),
