@@ -96,16 +96,16 @@ function explanation(why, opened) {
   if (why.reasons.length) {
     const key = `${why.namespace}/${why.name}`;
     found.push(element("details", { "data-key": key, open: opened.has(key) },
-      element("summary", {}, `Why ${counted(why.reasons)} do not take it`),
-      element("ul", { class: "reasons" }, ...why.reasons.map((reason) => element("li", {}, element("b", {}, String(reason.nodes)), ` ${reason.message}`, reason.example ? element("span", { class: "faint" }, ` (such as ${reason.example})`) : ""))),
+      element("summary", {}, `Why ${refusing(why.reasons)} it`),
+      element("ul", { class: "reasons" }, ...why.reasons.map((reason) => element("li", {}, element("b", {}, String(reason.nodes)), ` ${reason.message}`, reason.example ? element("span", { class: "faint" }, reason.nodes === 1 ? ` (${reason.example})` : ` (such as ${reason.example})`) : ""))),
       why.nearest ? element("p", { class: "small" }, `Nearest: ${why.nearest}, ${why.nearest_lacks}`) : ""));
   }
   return found;
 }
 
-function counted(reasons) {
+function refusing(reasons) {
   const nodes = reasons.reduce((sum, reason) => sum + reason.nodes, 0);
-  return nodes === 1 ? "the node" : `${nodes} nodes`;
+  return nodes === 1 ? "the node does not take" : `${nodes} nodes do not take`;
 }
 
 export function showRefusals(answer) {
