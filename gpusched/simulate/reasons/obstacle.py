@@ -37,6 +37,8 @@ _JUDGED: Final = (
     "node(s) were unschedulable",
     "node(s) didn't match Pod's node affinity",
     "node(s) didn't match the requested node name",
+    # Said of all nodes but that of a DaemonSet's pod (pkg/scheduler/schedule_one.go, findNodesThatFitPod).
+    "node(s) didn't satisfy plugin(s) [NodeAffinity]",
     "node(s) didn't match pod ",
     "node(s) didn't satisfy existing pods anti-affinity",
     "node(s) didn't have free ports",

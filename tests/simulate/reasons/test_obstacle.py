@@ -91,6 +91,13 @@ def test_another_scheduler() -> None:
     assert told("", schedulerName="gpus", config=Config(second_scheduler="gpus")) is None
 
 
+def test_the_other_nodes_of_a_daemonset_are_no_obstacle() -> None:
+    found = told(all_nodes("1 Insufficient nvidia.com/gpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]"))
+
+    assert found is not None
+    assert found.passing
+
+
 @pytest.mark.parametrize("reason", ["SchedulingGated", "Unschedulable"])
 def test_nothing_said_is_no_obstacle(reason: str) -> None:
     assert told("", reason) is None
