@@ -19,7 +19,7 @@ from gpusched.local.control_plane import ControlPlane
 from gpusched.local.demo_pods import PATHS, Sighting, admitted_pods, manifests_of, newest_event, sighting
 from gpusched.local.errors import ApiError, ChildDiedError, LocalError
 from gpusched.local.guard import Guard
-from gpusched.local.installed import SERVICE, Installed, documents
+from gpusched.local.installed import Installed, documents
 from gpusched.local.options import Options
 from gpusched.local.process import last_lines
 from gpusched.placement.quota import liftable
@@ -198,7 +198,6 @@ class DemoCluster:
             except ChildDiedError as error:
                 if attempt == _ATTEMPTS or _PORT_TAKEN not in last_lines(error.log, 40).lower():
                     raise
-                self.plane.stop(SERVICE)
                 self._progress("a port was taken by someone else meanwhile: once more with others")
         raise AssertionError("the last attempt returns or raises")
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -15,7 +16,7 @@ import yaml
 from gpusched.core.resources import GpuResources
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.credentials import write_private
-from gpusched.local.errors import StartError
+from gpusched.local.errors import LocalError, StartError
 from gpusched.local.ports import LOOPBACK, free_ports
 from gpusched.local.second_scheduler import SECOND, start_second_scheduler
 from gpusched.policy.config import parse_config
@@ -23,6 +24,8 @@ from gpusched.wire.scheduler_config import Endpoint, extender_stanza, managed_re
 
 #: The name of the process among the control plane's children.
 SERVICE: Final = "gpusched"
+#: Among the arguments of `gpusched serve`: the extender has no certificate, so there are no files for kube-scheduler.
+PLAIN_EXTENDER: Final = "--extender-plain-http"
 _START_SECONDS: Final = 60.0
 _ADMIN_SECONDS: Final = 5.0
 _Tree = dict[str, object]
@@ -69,6 +72,21 @@ class Installed:
         self._folder = plane.folder / f"gpusched-{self._admin_port}"
 
     def __enter__(self) -> Self:
+        try:
+            self._install()
+        except LocalError:
+            # A webhook left behind without its service would refuse every pod that comes after.
+            with suppress(LocalError):
+                self._remove()
+            raise
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._remove()
+
+    def _install(self) -> None:
         base = manifests_folder() / "base"
         for name in ("namespace", "rbac", "config"):
             self._plane.apply(documents(base / f"{name}.yaml"))
@@ -78,23 +96,24 @@ class Installed:
         self._plane.apply(self.webhooks())
         if self._own_certificates:
             self._await_bundles()
-            self.issue()
+            self.certificates.mkdir(exist_ok=True)
+            (self.certificates / "ca.crt").write_bytes(next(iter(self.bundles().values())))
+            if PLAIN_EXTENDER not in self._arguments:
+                self._issue()
         self._plane.apply(documents(base / "policy.yaml"))
         if self._extender and self._second:
             self._plane.apply(documents(base.parent / "overlays" / "managed" / "scheduler-rbac.yaml"))
             start_second_scheduler(self._plane, self.scheduler_configuration())
         elif self._extender:
             self._plane.restart_scheduler(self.scheduler_configuration())
-        return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def _remove(self) -> None:
         if self._extender and self._second:
             self._plane.stop(SECOND)
         elif self._extender:
             self._plane.restart_scheduler()
-        for tree in [*self.webhooks(), *documents(manifests_folder() / "base" / "policy.yaml")]:
+        base = manifests_folder() / "base"
+        for tree in [*documents(base / "webhooks.yaml"), *documents(base / "policy.yaml")]:
             self._plane.request("DELETE", _path(tree))
         self.stop()
 
@@ -164,19 +183,13 @@ class Installed:
             value for sample, value in _samples(text, name) if all(f'{k}="{v}"' in sample for k, v in labels.items())
         )
 
-    def issue(self) -> None:
-        """Write what kube-scheduler reads, as `gpusched certs issue` does, and the authority of the webhook.
-
-        Raises:
-            StartError: the command failed.
-
-        """
+    def _issue(self) -> None:
+        """Write what kube-scheduler reads, as `gpusched certs issue` does."""
         command = [sys.executable, "-m", "gpusched", "certs", "issue", str(self.certificates / "scheduler")]
         command += ["--kubeconfig", str(self._plane.kubeconfig())]
         ran = subprocess.run(command, env=serving_environment(), capture_output=True, text=True, check=False)
         if ran.returncode:
             raise StartError(f"gpusched certs issue: {ran.stderr.strip()}")
-        (self.certificates / "ca.crt").write_bytes(next(iter(self.bundles().values())))
 
     def bundles(self) -> dict[str, bytes]:
         """The caBundles that the API server has, by name of the webhook; empty for one without."""
