@@ -13,8 +13,9 @@ from gpusched.core.names import OWN_NAMESPACE
 from gpusched.kube.credentials import context_namespace as context_of
 from gpusched.kube.credentials import has_kubeconfig
 from gpusched.kube.errors import ConfigurationError, KubeError, StatusError, Unreachable
-from gpusched.kube.pages import ListPage
+from gpusched.kube.lists import list_pages
 from gpusched.kube.session import Session
+from gpusched.kube.workloads import CONTROLLERS, FAILED_CREATE
 from gpusched.simulate.manifest import CLUSTER_SCOPED, Manifest
 
 #: What messages name as the source of an object.
@@ -22,7 +23,6 @@ SOURCE: Final = "cluster"
 CONFIG_SOURCE: Final = f"configmap/{OWN_NAMESPACE}/gpusched"
 CONFIG_MAP: Final = f"/api/v1/namespaces/{OWN_NAMESPACE}/configmaps/gpusched"
 
-_PAGE: Final = "500"
 _SECONDS: Final = 60.0
 #: How often a list is begun anew because its later pages have expired.
 _ATTEMPTS: Final = 3
@@ -73,15 +73,6 @@ STANDING: Final = (
     Collection("ResourceSlice", _dra("resourceslices")),
     Collection("Pod", ("/api/v1/pods",), needed=True),
 )
-CONTROLLERS: Final = (
-    ("Deployment", "/apis/apps/v1", "deployments"),
-    ("StatefulSet", "/apis/apps/v1", "statefulsets"),
-    ("DaemonSet", "/apis/apps/v1", "daemonsets"),
-    ("ReplicaSet", "/apis/apps/v1", "replicasets"),
-    ("ReplicationController", "/api/v1", "replicationcontrollers"),
-    ("Job", "/apis/batch/v1", "jobs"),
-    ("CronJob", "/apis/batch/v1", "cronjobs"),
-)
 
 
 def read_cluster(access: Access, wanted: Wanted, progress: Callable[[int, int | None], None]) -> Live:
@@ -103,7 +94,7 @@ def _more(wanted: Wanted) -> Iterator[Collection]:
     if wanted.workloads:
         yield from (Collection(kind, (f"{base}/{plural}",)) for kind, base, plural in CONTROLLERS)
     if wanted.failures:
-        yield Collection("Event", ("/api/v1/events",), query={"fieldSelector": "reason=FailedCreate"})
+        yield Collection("Event", ("/api/v1/events",), query=FAILED_CREATE)
 
 
 def ask(access: Access, question: Callable[[Session], Awaitable[Answer]]) -> Answer:
@@ -204,23 +195,11 @@ class _Reader:
 
     async def _pages(self, path: str, query: Mapping[str, str]) -> list[object]:
         trees: list[object] = []
-        token = ""
-        while True:
-            asked = {**query, "limit": _PAGE} | ({"continue": token} if token else {})
-            response = await self._session.request("GET", path, query=asked, timeout=_SECONDS)
-            if not response.ok:
-                raise StatusError(response.status, response.message)
-            try:
-                page = msgspec.json.decode(response.body, type=ListPage)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise StatusError(response.status, f"{path} is no list: {error}") from error
-            items = page.items or []
+        async for items in list_pages(self._session, path, query):
             trees += [_trimmed(msgspec.json.decode(raw)) for raw in items]
             self._count += len(items)
             self._progress(self._count, None)
-            token = page.metadata.token
-            if not token:
-                return trees
+        return trees
 
     def _note(self, collection: Collection, path: str, error: StatusError) -> None:
         resource = path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""`why` for users who may not list nodes: the running service answers about pods of their own namespaces."""
+"""`why` for users who may not list nodes: the running service answers about their own namespaces."""
 
 from typing import Final
 
@@ -6,8 +6,9 @@ import click
 import msgspec
 
 from gpusched.admission.admission import Admission
+from gpusched.admission.template_table import TABLE
 from gpusched.cli.access import Access, Forbidden, Unavailable
-from gpusched.cli.live import CONTROLLERS, SOURCE, context_namespace, in_pod
+from gpusched.cli.live import SOURCE, context_namespace, in_pod
 from gpusched.cli.service import Service, authorization
 from gpusched.core.names import OWN_NAMESPACE
 from gpusched.serve.view.access import NO_NAMESPACE, Extent
@@ -19,7 +20,7 @@ from gpusched.simulate.result import PlacementView, PodView, ReasonView, Unsched
 
 #: Where the service is, seen from a pod.
 _INSIDE: Final = f"http://gpusched-webhook.{OWN_NAMESPACE}.svc:8080"
-_WORKLOADS: Final = frozenset(kind.lower() for kind, *_ in CONTROLLERS)
+_KINDS: Final = frozenset(kind.lower() for _, kind in TABLE)
 _WHERE: Final = "with --server the service answers about pods of your namespaces"
 
 
@@ -39,56 +40,66 @@ class _Pods(msgspec.Struct):
     notes: tuple[str, ...] = ()
 
 
+class _Workloads(msgspec.Struct):
+    """Workloads that lack pods."""
+
+    workloads: tuple[WhyView, ...]
+    notes: tuple[str, ...] = ()
+
+
 class Told(msgspec.Struct, frozen=True):
-    """Answers about pods, and what is to be said about all of them together."""
+    """Answers about pods and workloads, and what is to be said about all of them together."""
 
     answers: list[Why]
     notes: list[str] = []
 
 
 def ask_service(access: Access, server: str | None, targets: tuple[Target, ...], refused: Unavailable) -> Told:
-    """The service's word on a pod, or without targets on all that wait where the user looks. `refused` is why the API
-    server could not be asked itself.
+    """The service's word on a pod or workload, or without targets on all that wait where the user looks. `refused` is
+    why the API server could not be asked itself.
 
     Raises Forbidden where there is no way to the service or it does not answer to this user, Absent for no such pod.
     """
     address = server or (_INSIDE if in_pod(access) else None)
     if address is None:
         raise Forbidden(f"{refused.message}; {_WHERE}")
-    if targets and targets[0].kind in _WORKLOADS:
-        raise Forbidden(f"{refused.message}; the service answers about pods, not workloads: name a pod")
     if access.selector:
         raise click.UsageError("--server knows no labels of pods: leave --selector out, or name a pod")
     service = Service(address, authorization(access))
     own = None if access.all_namespaces else access.namespace or context_namespace(access) or None
     if not targets:
         return _waiting(service, own)
-    target = next(item for item in targets if item.kind in {"", "pod"})
-    return Told([_of(service, target.namespace or own or "default", target.name)])
+    target = next(item for item in targets if item.kind in {"", *_KINDS})
+    return Told([_of(service, target.namespace or own or "default", target.name, target.kind)])
 
 
 def _waiting(service: Service, namespace: str | None) -> Told:
-    """Every GPU pod that waits in a namespace, or in all that the user may see."""
-    listed = service.get("pods", _Pods, {"namespace": namespace} if namespace else None)
+    """Workloads that lack pods and GPU pods that wait in a namespace, or in all that the user may see."""
+    where = {"namespace": namespace} if namespace else None
+    listed = service.get("pods", _Pods, where)
     if listed.seen == "none":
         raise Forbidden(NO_NAMESPACE)
+    lacking = service.get("workloads", _Workloads, where)
     # What the service has not worked out yet it does when it is asked about the one pod.
-    answers = [
-        _of(service, pod.namespace, pod.name) if pod.why is None else _why(pod.why, listed.notes, pod.created)
+    answers = [_why(answer, ()) for answer in lacking.workloads]
+    answers += [
+        _of(service, pod.namespace, pod.name, "pod") if pod.why is None else _why(pod.why, listed.notes)
         for pod in listed.pods
     ]
-    notes = ["only pods of the namespaces that you may see"] if listed.seen == "some" and namespace is None else []
+    notes = [*lacking.notes]
+    notes += ["only pods of the namespaces that you may see"] if listed.seen == "some" and namespace is None else []
     if listed.total > len(listed.pods):
         notes.append(f"{listed.total - len(listed.pods)} more wait: -n NAMESPACE lists those of one")
     return Told(answers, notes)
 
 
-def _of(service: Service, namespace: str, name: str) -> Why:
-    answer = service.get("why", _Answer, {"namespace": namespace, "name": name})
+def _of(service: Service, namespace: str, name: str, kind: str) -> Why:
+    named = {"namespace": namespace, "name": name} | ({"kind": kind} if kind else {})
+    answer = service.get("why", _Answer, named)
     return _why(answer.why, answer.notes)
 
 
-def _why(answer: WhyView, notes: tuple[str, ...], created: str = "") -> Why:
+def _why(answer: WhyView, notes: tuple[str, ...]) -> Why:
     """The answer in the shape of the command's own."""
     reasons = tuple(ReasonView(item.code, item.message, item.nodes) for item in answer.reasons)
     waits = UnschedulableView(reasons, answer.suggestion) if reasons or answer.suggestion else None
@@ -96,16 +107,25 @@ def _why(answer: WhyView, notes: tuple[str, ...], created: str = "") -> Why:
     view = PodView(
         namespace=answer.namespace,
         name=answer.name,
-        owner=None,
+        owner=answer.owner or None,
         source=SOURCE,
-        admission=admission_view(Admission()),
+        admission=answer.admission or admission_view(Admission()),
         placement=PlacementView(answer.node, {}, 0) if answer.state == "placed" else None,
         unschedulable=waits,
         gated=("quota" if answer.line else "other") if answer.state == "gated" else None,
         notes=(*answer.notes, *notes),
     )
-    explanation = (
-        Explanation(waits, examples, answer.nearest or None, answer.nearest_lacks) if waits is not None else None
+    explanation = None
+    if waits is not None:
+        explanation = Explanation(waits, examples, answer.nearest or None, answer.nearest_lacks, answer.scaling)
+    return Why(
+        view,
+        answer.demand,
+        explanation,
+        answer.line,
+        answer.history,
+        finished=answer.phase,
+        created=answer.created,
+        dormant=answer.state == "no-pods",
+        lacks=answer.lacks,
     )
-    finished = "finished" if answer.state == "finished" else ""
-    return Why(view, answer.demand, explanation, answer.line, answer.history, finished, created)

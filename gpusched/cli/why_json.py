@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpusched.simulate.reasons.why import Why
+from gpusched.simulate.reasons.why import Why, state_of
 from gpusched.simulate.result import PodView, ReasonView
 
 
@@ -20,7 +20,7 @@ class NearestView(msgspec.Struct, frozen=True):
 
 
 class AnswerView(PodView, frozen=True):
-    """One answer. `state` is refused, finished, no-pods, placed, gated or pending."""
+    """One answer. `state` is that of `state_of`."""
 
     state: str = ""
     nearest: NearestView | None = None
@@ -40,16 +40,4 @@ def answer_view(answer: Why) -> AnswerView:
     nearest = None
     if explanation is not None and explanation.nearest is not None:
         nearest = NearestView(explanation.nearest, explanation.nearest_lacks)
-    return AnswerView(**told, state=_state(answer), nearest=nearest)
-
-
-def _state(answer: Why) -> str:
-    if answer.lacks or not answer.view.admission.allowed:
-        return "refused"
-    if answer.finished:
-        return "finished"
-    if answer.dormant:
-        return "no-pods"
-    if answer.view.placement is not None:
-        return "placed"
-    return "gated" if answer.view.gated is not None else "pending"
+    return AnswerView(**told, state=state_of(answer), nearest=nearest)

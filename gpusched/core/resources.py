@@ -151,6 +151,7 @@ def _split(resource: str) -> tuple[str, str]:
     return domain, item
 
 
+@lru_cache(maxsize=1024)
 def _domain_vendor(domain: str) -> str | None:
     vendor = _DOMAINS.get(domain)
     if vendor is None and max(_ratio(domain, "nvidia.com"), _ratio(domain, "nvidia")) >= 0.8:

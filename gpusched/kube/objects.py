@@ -5,6 +5,7 @@ from typing import Final
 
 from gpusched.core.dra import read_device_class, read_resource_slice
 from gpusched.core.fault import Fault
+from gpusched.core.misspelt import near_misses
 from gpusched.core.pod import Pod
 from gpusched.core.read_cluster import read_cluster_policy, read_node, read_runtime_class
 from gpusched.core.read_pod import read_pod
@@ -52,11 +53,14 @@ def reflectors(
 
 
 def gpu_pod_reader(resources: Callable[[], GpuResources]) -> Callable[[object, list[Fault]], Pod | None]:
-    """A reader of pods that drops those naming no GPU resource before the costly part of reading."""
+    """A reader of pods that drops those naming no GPU resource, nor what was meant to be one, before the costly part of
+    reading.
+    """
 
     def read(tree: object, faults: list[Fault]) -> Pod | None:
         names = resources()
-        if not any(names.vendor(name) for name in _extended_names(tree)):
+        asked = _extended_names(tree)
+        if not (any(map(names.vendor, asked)) or near_misses(asked, names, frozenset())):
             return None
         return read_pod(tree, faults)
 

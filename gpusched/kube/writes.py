@@ -81,11 +81,17 @@ async def bind(
 
 
 async def get_pod(session: Session, namespace: str, name: str, *, timeout: float = _SECONDS) -> tuple[int, object]:  # noqa: ASYNC109 - handed to the session, which keeps it
-    """The HTTP status and the pod as it is now (without a resourceVersion the read is a quorum read), None unless 200.
+    """The pod as it is now, as `get_object` has it."""
+    return await get_object(session, _pod_path(namespace, name), timeout=timeout)
+
+
+async def get_object(session: Session, path: str, *, timeout: float = _SECONDS) -> tuple[int, object]:  # noqa: ASYNC109 - handed to the session, which keeps it
+    """The HTTP status and the object as it is now (without a resourceVersion the read is a quorum read), None unless
+    200.
 
     Raises Unreachable; a body that is no JSON counts as status 500.
     """
-    response = await session.request("GET", _pod_path(namespace, name), timeout=timeout)
+    response = await session.request("GET", path, timeout=timeout)
     if response.status != 200:
         return response.status, None
     try:

@@ -94,13 +94,14 @@ async function loadNodes() {
 }
 
 async function loadSide() {
-  const [pods, refused, quota] = await Promise.all([get("pods"), get("refusals"), get("quota")]);
+  const [pods, lacking, refused, quota] = await Promise.all([get("pods"), get("workloads"), get("refusals"), get("quota")]);
   namespaces();
-  showWaiting(pods);
+  showWaiting(pods, lacking.workloads);
   if (pods.pods.some((pod) => pod.why === null)) setTimeout(sideSoon, SIDE);
   showRefusals(refused);
   showQuota(quota);
   note("pods", pods.notes);
+  note("workloads", lacking.notes);
   note("refusals", refused.notes);
 }
 

@@ -1,4 +1,4 @@
-// Families, legend, waiting pods, refusals, quotas, and one node in full.
+// Families, legend, waiting pods and workloads that lack some, refusals, quotas, and one node in full.
 
 import { age, bar, element, replace } from "./element.js";
 import { colourOf, gib, model, number, sharing } from "./model.js";
@@ -54,10 +54,10 @@ function grouped(pods) {
 const NO_NAMESPACE = "You may list pods in no namespace that uses GPUs.";
 const STATE = { pending: "pending", quota: "waits for quota", gated: "gated" };
 
-export function showWaiting(answer) {
+export function showWaiting(answer, workloads) {
   const opened = new Set([...by("waiting-list").querySelectorAll("details[open]")].map((item) => item.dataset.key));
   by("waiting-count").textContent = answer.total ? count(answer, String(answer.total)) : "";
-  const cards = grouped(answer.pods).map((pods) => waitingCard(pods, opened));
+  const cards = [...workloads.map(lackingCard), ...grouped(answer.pods).map((pods) => waitingCard(pods, opened))];
   if (answer.total > answer.pods.length) cards.push(element("li", { class: "faint" }, `and ${answer.total - answer.pods.length} more`));
   replace(by("waiting-list"), cards.length ? cards : [nothing(answer, "No GPU pod waits", `${NO_NAMESPACE} It takes the verb list on pods there, such as a RoleBinding to the ClusterRole gpusched-viewer gives.`)]);
 }
@@ -78,14 +78,25 @@ function waitingCard(pods, opened) {
   const since = pod.created ? age((Date.now() - Date.parse(pod.created)) / 1000) : "";
   const why = pod.why;
   return element("li", { class: "card", "data-pod": `${pod.namespace}/${pod.name}` },
-    element("p", { class: "card-head" },
-      element("i", { class: `cell ${colourOf(pod.namespace)}`, "aria-hidden": "true" }),
-      element("b", {}, `${pod.namespace}/${name}`),
-      element("span", { class: `badge ${pod.state === "pending" ? "bad" : "warn"}` }, STATE[pod.state]),
-      element("span", { class: "faint right" }, since)),
+    cardHead(pod.namespace, name, pod.state === "pending" ? "bad" : "warn", STATE[pod.state], since),
     element("p", { class: "small" }, demandOf(pod), !pods[1] && pod.owner ? ` · ${pod.owner}` : ""),
     pod.gates.length ? element("p", { class: "small" }, `waits until ${pod.gates.length > 1 ? "gates" : "gate"} ${pod.gates.join(", ")} ${pod.gates.length > 1 ? "are" : "is"} removed`) : "",
     ...(why ? explanation(why, opened) : [element("p", { class: "faint small" }, "Being worked out.")]));
+}
+
+function lackingCard(workload) {
+  return element("li", { class: "card", "data-workload": `${workload.namespace}/${workload.owner}` },
+    cardHead(workload.namespace, workload.owner, "bad", "lacks pods", ""),
+    element("p", { class: "small" }, workload.lacks),
+    ...explanation(workload));
+}
+
+function cardHead(namespace, name, mood, state, since) {
+  return element("p", { class: "card-head" },
+    element("i", { class: `cell ${colourOf(namespace)}`, "aria-hidden": "true" }),
+    element("b", {}, `${namespace}/${name}`),
+    element("span", { class: `badge ${mood}` }, state),
+    element("span", { class: "faint right" }, since));
 }
 
 function explanation(why, opened) {

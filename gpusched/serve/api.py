@@ -1,13 +1,13 @@
 """What the service asks of the API server, in its own terms: every call ends with a value, none with an exception."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 from gpusched.core.names import BOUND_ANNOTATION, QUOTA_GATE, STATUS_PREFIX
 from gpusched.core.pod import Pod
-from gpusched.kube import node_pods, writes
-from gpusched.kube.errors import Unreachable
+from gpusched.kube import node_pods, workloads, writes
+from gpusched.kube.errors import StatusError, Unreachable
 from gpusched.kube.session import Session
 from gpusched.kube.writes import Outcome, Result
 from gpusched.serve.promise import Promise, Verdict
@@ -64,6 +64,20 @@ class ServiceApi:
     async def pods_on(self, node_name: str) -> tuple[Pod, ...] | None:
         """All unfinished pods of a node, None where they cannot be read."""
         return await node_pods.pods_on(self._session, node_name)
+
+    async def get_workload(self, kind: str, namespace: str, name: str) -> tuple[int, object]:
+        """A workload as it is now; status 0 without an answer."""
+        try:
+            return await workloads.get_workload(self._session, kind, namespace, name)
+        except Unreachable:
+            return 0, None
+
+    async def failed_creates(self, namespace: str) -> Sequence[Mapping[str, object]] | None:
+        """FailedCreate events of a namespace, or with an empty name of all; None where they cannot be read."""
+        try:
+            return await workloads.failed_creates(self._session, namespace)
+        except (StatusError, Unreachable):
+            return None
 
     async def label_node(self, name: str, labels: Mapping[str, str | None]) -> str | None:
         """Set and remove labels of a node."""

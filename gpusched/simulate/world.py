@@ -1,6 +1,7 @@
 """A dump of a cluster as working state: GPU books, native books, and every pod that was in it."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Self
 
 from gpusched.core.cluster_facts import RuntimeClass
 from gpusched.core.codes import Reason
@@ -57,6 +58,13 @@ class World:
         self.elsewhere: Mapping[str, Reason | None] = {}
         self.between: dict[tuple[str, str, str], str] = {}
         self.node_classes = NodeClasses()
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Self:
+        """The world of a cluster of which only what is in its state is known."""
+        world = cls(cluster.config)
+        world.cluster = cluster
+        return world
 
     @property
     def runtime_classes(self) -> Mapping[str, RuntimeClass]:

@@ -5,6 +5,7 @@ from tests.cli.commands import Ran, run
 
 WHY = "/api/v1/why"
 PODS = "/api/v1/pods"
+WORKLOADS = "/api/v1/workloads"
 PENDING = {
     "namespace": "team-a",
     "name": "p",
@@ -25,6 +26,7 @@ PENDING = {
 def api():
     with Api() as server:
         server.forbid("/api/v1/nodes", "/api/v1/pods", "/api/v1/namespaces")
+        server.answers[WORKLOADS] = 200, {"workloads": []}
         yield server
 
 
@@ -58,7 +60,9 @@ def test_a_pod_that_waits(api, why):
         ("placed", {"node": "t4-1"}, 0, "ON NODE t4-1"),
         ("gated", {"line": "place 1 in the line"}, 1, "GATED quota"),
         ("gated", {}, 1, "GATED other"),
-        ("finished", {}, 1, "FINISHED"),
+        ("finished", {"phase": "Succeeded"}, 1, "FINISHED (Succeeded)"),
+        ("no-pods", {}, 0, "NO PODS"),
+        ("placed", {"node": "t4-1", "owner": "Job/train"}, 0, "pod team-a/p of Job/train  ON NODE t4-1"),
     ],
 )
 def test_other_states(api, why, state, fields, code, head):
@@ -149,8 +153,59 @@ def test_without_kubeconfig_and_server_the_error_names_both_ways(tmp_path):
     ]
 
 
-def test_workloads_are_not_asked_about(why):
-    assert why("deploy/web").errors[0].endswith("the service answers about pods, not workloads: name a pod")
+REFUSED = PENDING | {
+    "name": "web-1",
+    "owner": "Deployment/web",
+    "state": "refused",
+    "reasons": [],
+    "nearest": "",
+    "lacks": "1 of 2 pods run, 1 refused: ResourceQuota gpus is used up",
+    "suggestion": "Let an admin raise it",
+    "notes": ["1 of 2 pods run", "its controller could not create pods: exceeded quota"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("deploy/web", {"kind": "deployment", "namespace": "team-a", "name": "web"}),
+        ("jobs/web", {"kind": "job", "namespace": "team-a", "name": "web"}),
+        ("pod/web", {"kind": "pod", "namespace": "team-a", "name": "web"}),
+        ("lab/web", {"namespace": "lab", "name": "web"}),
+    ],
+)
+def test_a_workload_whose_pods_are_refused(api, why, name, query):
+    api.answers[WHY] = 200, {"why": REFUSED}
+    ran = why(name)
+
+    assert (ran.code, ran.errors) == (1, [])
+    assert ran.out.splitlines() == [
+        "deployment team-a/web  REFUSED  1 nvidia.com/gpu",
+        "  1 of 2 pods run, 1 refused: ResourceQuota gpus is used up",
+        "Change   Let an admin raise it",
+        "Note     its controller could not create pods: exceeded quota",
+    ]
+    assert api.requests[-1] == (WHY, query)
+
+
+def test_what_gpusched_would_say_of_a_pod_that_is_not_there(api, why):
+    warning = {"code": "gpu-no-node", "message": "no present node"}
+    admission = {"allowed": False, "code": "gpu-policy-family", "message": "m", "warnings": [warning], "patch": []}
+    api.answers[WHY] = 200, {"why": REFUSED | {"suggestion": "", "admission": admission}}
+    ran = why("deploy/web", "-o", "json")
+
+    assert ran.json["admission"] == admission
+    assert (ran.json["state"], ran.code) == ("refused", 1)
+
+
+def test_workloads_come_before_pods_that_wait(api, why):
+    api.answers[WORKLOADS] = 200, {"workloads": [REFUSED], "notes": ["events were not listed"]}
+    api.answers[PODS] = 200, {"total": 1, "pods": [waiting("a", why=PENDING | {"name": "a"})], "seen": "all"}
+    ran = why()
+
+    heads = [line.partition("  ")[0] for line in ran.out.splitlines() if "team-a/" in line]
+    assert heads == ["deployment team-a/web", "pod team-a/a"]
+    assert "events were not listed" in ran.err
 
 
 def waiting(name, **known):
@@ -171,7 +226,11 @@ def test_without_a_name_all_that_wait(api, why, options, query):
     assert ran.code == 1
     heads = [line.split()[:3] for line in ran.out.splitlines() if line.startswith("pod ")]
     assert heads == [["pod", "lab/a", "PENDING"], ["pod", "lab/b", "PENDING"]]
-    assert api.requests[-2:] == [(PODS, query), (WHY, {"namespace": "lab", "name": "b"})]
+    assert api.requests[-3:] == [
+        (PODS, query),
+        (WORKLOADS, query),
+        (WHY, {"namespace": "lab", "name": "b", "kind": "pod"}),
+    ]
     assert "1 more wait: -n NAMESPACE lists those of one" in ran.err
     assert ("only pods of the namespaces that you may see" in ran.err) == (options == ("-A",))
 

@@ -33,12 +33,12 @@ def allowed() -> set[Right]:
     }
 
 
-def nodes_by_name(port, token) -> int:
-    """The status of the page's nodes for a caller who reaches the admin port by a name."""
+def asked_by_name(port, token, path) -> int:
+    """The status of an answer to the page for a caller who reaches the admin port by a name."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Host": "gpusched.example", "Authorization": f"Bearer {token}"}
     try:
-        connection.request("GET", "/api/v1/nodes", headers=headers)
+        connection.request("GET", f"/api/v1/{path}", headers=headers)
         return connection.getresponse().status
     finally:
         connection.close()
@@ -89,7 +89,11 @@ def test_every_right_is_used_and_none_is_missing(control_plane, cluster_policies
             what="event of the pod that waits",
         )
         # Whoever opens the page from elsewhere proves who he is.
-        assert nodes_by_name(installed.leader().admin, control_plane.token_for("admin")) == 200
+        token = control_plane.token_for("admin")
+        # A name of no kind is looked for among all.
+        answers = {"nodes": 200, "workloads": 200, f"why?namespace={namespace}&name=nosuch": 404}
+        for path, status in answers.items():
+            assert asked_by_name(installed.leader().admin, token, path) == status
 
         # A pod that asks for no GPU is not among those that are followed.
         tree = create(control_plane, pod("other", namespace, gpus=None, schedulerName="other"))

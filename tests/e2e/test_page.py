@@ -14,6 +14,7 @@ from tests.build import h100_node, pod, t4_node
 from tests.e2e.accessible import violations
 from tests.e2e.chromium import Page, find_chromium
 from tests.e2e.conftest import teller
+from tests.simulate.scene import workload
 
 Nodes = Callable[[Any], None]
 #: Where pictures of the page are left, for people.
@@ -123,6 +124,29 @@ def test_waiting_pods_and_refusals(page: Page, control_plane: ControlPlane, name
     cards = "[...document.querySelectorAll('#refusals-list .card')].map((el) => el.textContent)"
     page.wait_for(f"{cards}.some((text) => text.includes('{namespace}/half') && text.includes('gpu-quantity'))")
     picture(page, "waiting")
+    assert page.errors == []
+
+
+def test_a_workload_that_lacks_pods_and_a_misspelt_resource(
+    page: Page, control_plane: ControlPlane, namespace: str
+) -> None:
+    """No webhook refuses the one, and no GPU resource is named by the other."""
+    metadata = {"name": "gpus", "namespace": namespace}
+    hard = {"hard": {"requests.nvidia.com/gpu": "0"}}
+    control_plane.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": hard}).expect()
+    selector = {"matchLabels": {"app": "web"}}
+    web = workload("Deployment", "web", template=pod(labels={"app": "web"}), namespace=namespace, selector=selector)
+    control_plane.create(web).expect()
+    control_plane.create(pod("slip", namespace, resource="nvidia.com/gpus")).expect()
+
+    card = f"document.querySelector('[data-workload=\"{namespace}/Deployment/web\"]')?.textContent"
+    told = page.wait_for(f"{card}?.includes('is used up') && {card}", seconds=60)
+    assert "0 of 1 pods run, 1 refused: ResourceQuota gpus is used up: 0 of 0 requests.nvidia.com/gpu" in told
+    assert "Free some of ResourceQuota gpus, or let an admin raise it" in told
+    slip = f"document.querySelector('[data-pod=\"{namespace}/slip\"] .suggestion')?.textContent"
+    assert page.wait_for(slip) == "Ask for nvidia.com/gpu: 1 instead of nvidia.com/gpus"
+    assert violations(page) == []
+    picture(page, "lacking")
     assert page.errors == []
 
 

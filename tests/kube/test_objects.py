@@ -51,6 +51,8 @@ def test_reflector_for_each_source() -> None:
         (pod(gpus=1, resource="nvidia.com/mig-1g.10gb"), True),
         (pod(gpus=1, resource="example.com/card"), True),
         (pod(gpus=1, resource="example.com/other"), False),
+        (pod(gpus=1, resource="nvidia.com/gpus"), True),
+        (pod(gpus=1, resource="gpu.nvidia.com/a100"), False),
         (pod(gpus=None), False),
         (pod("p", "a", container(gpus=None, resources={"requests": {"amd.com/gpu": "1"}})), True),
         (pod(gpus=None, initContainers=[container("init", gpus=1)]), True),

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
+from enum import Enum
 from typing import Final
 
 import msgspec
@@ -17,6 +18,7 @@ from gpusched.serve.explaining.bystanders import Bystanders, PodsOn
 from gpusched.serve.explaining.excerpt import Excerpt, around, excerpt_of
 from gpusched.serve.explaining.nearest import judged, sample
 from gpusched.serve.pieces import in_pieces
+from gpusched.simulate.admit import Candidate
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.reasons.stored_pod import as_stored
 from gpusched.simulate.reasons.waits import line_text
@@ -27,6 +29,8 @@ from gpusched.state.events import key_of
 
 GetPod = Callable[[str, str], Awaitable[tuple[int, object]]]
 """Namespace and name to HTTP status (0 without an answer) and the pod as it is now."""
+Say = Callable[[World], Why]
+"""What is to be said in a world; it is asked in a thread."""
 
 #: Seconds for which an explanation serves although the cluster changed meanwhile, and how many times what it took to
 #: work it out; and while nothing changed that is followed, though pods without a GPU may have.
@@ -54,6 +58,13 @@ class Explained(msgspec.Struct, frozen=True):
     generation: int
     at: float
     took: float
+
+
+class Unexplained(Enum):
+    """Why nothing is said: the API server does not have the object any more, or something could not be read now."""
+
+    GONE = "gone"
+    UNREAD = "unread"
 
 
 class Explainer:
@@ -85,16 +96,28 @@ class Explainer:
         """What was last said of this pod or of one that is alike, however old."""
         return self._known.get(likeness(pod))
 
-    async def explain(self, pod: Pod) -> Explained | None:
-        """Why the pod waits, or where it is; None when the API server does not have it any more or is silent."""
+    async def explain(self, pod: Pod) -> Explained | Unexplained:
+        """Why the pod waits, or where it is."""
         key = likeness(pod)
         found = self._known.get(key)
-        if not self._fresh(found):
-            async with self._turn:
-                found = self._known.get(key)
-                if not self._fresh(found):
-                    found = await self._work_out(pod)
-        return found
+        if found is not None and self._fresh(found):
+            return found
+        async with self._turn:
+            found = self._known.get(key)
+            return found if found is not None and self._fresh(found) else await self._work_out(pod)
+
+    async def judge(self, pod: Pod, candidate: Candidate | None, say: Say) -> Explained | Unexplained:
+        """What is to be said of a pod that is not there, with the nodes nearest to taking it in the world; with none of
+        them where no candidate is given.
+        """
+        async with self._turn:
+            generation, began = self._cluster.generation, self._clock()
+            if candidate is None:
+                both: tuple[Why, Why] | None = _answer(pod.namespace, excerpt_of(self._cluster, pod, [], {}), [], say)
+            else:
+                both = await self._among_nearest(candidate, say)
+            ended = self._clock()
+        return Unexplained.UNREAD if both is None else Explained(*both, generation, ended, ended - began)
 
     async def attempt(self, pod: Pod) -> Explained | None:
         """The same for one of many pods, which a fault that one kind of them meets must not hold up."""
@@ -111,7 +134,7 @@ class Explainer:
             self._faulty[key] = now + _FAILED
             return None
         self._faulty.pop(key, None)
-        return found
+        return found if isinstance(found, Explained) else None
 
     async def explain_some(self, pods: Iterable[Pod], seconds: float) -> None:
         """Explain pods that have no fresh explanation, those without any first, for about so long; none while somebody
@@ -137,16 +160,16 @@ class Explainer:
         lasts = _STANDING if found.generation == self._cluster.generation else _FRESH
         return self._clock() - found.at < max(lasts, _FRESH_TIMES * found.took)
 
-    async def _work_out(self, pod: Pod) -> Explained | None:
+    async def _work_out(self, pod: Pod) -> Explained | Unexplained:
         generation, began = self._cluster.generation, self._clock()
         status, tree = await self._get_pod(pod.namespace, pod.name)
         if status != 200 or not isinstance(tree, Mapping):
-            return None
+            return Unexplained.GONE if status == 404 else Unexplained.UNREAD
         manifest = Manifest("the cluster", tree, "Pod", name=pod.name, namespace=pod.namespace)
         now = read_pod(tree, [])
         both = await self._say(manifest, now)
         if both is None:
-            return None
+            return Unexplained.UNREAD
         ended = self._clock()
         while len(self._known) >= _MOST:
             del self._known[next(iter(self._known))]
@@ -157,13 +180,19 @@ class Explainer:
     async def _say(self, manifest: Manifest, pod: Pod) -> tuple[Why, Why] | None:
         """The pod as the API server has it, with and without names of others; None where a node could not be read."""
         cluster = self._cluster
+
+        def say(world: World) -> Why:
+            return why_standing(manifest, world)
+
         if pod.terminal or pod.spec.node_name or pod.spec.gates:
-            answer = _answer(manifest, excerpt_of(cluster, pod, [pod.spec.node_name], {}), [])
+            answer = _answer(pod.namespace, excerpt_of(cluster, pod, [pod.spec.node_name], {}), [], say)
             line = await self._line(pod) if QUOTA_GATE in pod.spec.gates else ""
             return (msgspec.structs.replace(answer[0], line=line),) * 2
-        live = World(cluster.config)
-        live.cluster = cluster
-        _, candidate = as_stored(manifest, live)
+        _, candidate = as_stored(manifest, World.of(cluster))
+        return await self._among_nearest(candidate, say)
+
+    async def _among_nearest(self, candidate: Candidate, say: Say) -> tuple[Why, Why] | None:
+        cluster, pod = self._cluster, candidate.pod
         use = None if candidate.request is None else quota_use_of(candidate.request, cluster)
         found = {name: verdict async for name, verdict in in_pieces(judged(candidate, cluster, use))}
         names = sample(found, cluster)
@@ -173,11 +202,11 @@ class Explainer:
         seen = [item async for some in in_pieces(around(pod, cluster)) for item in some]
         reasons = {name: verdict.reason for name, verdict in found.items()}
         excerpt = excerpt_of(cluster, pod, names, reasons, use, seen)
-        return await asyncio.to_thread(self._try, manifest, excerpt, others)
+        return await asyncio.to_thread(self._try, pod.namespace, excerpt, others, say)
 
-    def _try(self, manifest: Manifest, excerpt: Excerpt, others: list[Pod]) -> tuple[Why, Why]:
+    def _try(self, namespace: str, excerpt: Excerpt, others: list[Pod], say: Say) -> tuple[Why, Why]:
         with self._alone:
-            return _answer(manifest, excerpt, others)
+            return _answer(namespace, excerpt, others, say)
 
     async def _line(self, pod: Pod) -> str:
         """The place in the quota line; a long one is walked in short steps."""
@@ -201,7 +230,7 @@ def likeness(pod: Pod) -> bytes:
     return msgspec.json.encode(parts, order="deterministic")
 
 
-def _answer(manifest: Manifest, excerpt: Excerpt, others: list[Pod]) -> tuple[Why, Why]:
+def _answer(own: str, excerpt: Excerpt, others: list[Pod], say: Say) -> tuple[Why, Why]:
     """With pods of all namespaces by name, and with those of the pod's own alone."""
     strangers: set[str] = set()
 
@@ -211,8 +240,10 @@ def _answer(manifest: Manifest, excerpt: Excerpt, others: list[Pod]) -> tuple[Wh
 
     world = excerpt.world(others)
     world.may_name = anybody
-    why = why_standing(manifest, world)
-    if strangers <= {manifest.namespace}:
+    why = say(world)
+    if strangers <= {own}:
         return why, why
-    world.may_name = lambda namespace: namespace == manifest.namespace
-    return why, why_standing(manifest, world)
+    # What is said may have put pods into the world.
+    world = excerpt.world(others)
+    world.may_name = lambda namespace: namespace == own
+    return why, say(world)

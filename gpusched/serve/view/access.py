@@ -76,6 +76,11 @@ class Denied(msgspec.Struct, frozen=True):
     message: str
 
 
+def no_pods(namespace: str) -> Denied:
+    """What a caller is told who asks about a namespace that he may not read."""
+    return Denied(403, f"You may not list pods in namespace {namespace}.")
+
+
 class Caller(msgspec.Struct, frozen=True):
     """What a request says of its sender. `token` is empty without an Authorization header."""
 
@@ -158,15 +163,15 @@ class Access:
         except ReviewError as error:
             return _silent(error)
 
-    async def scope(self, caller: Caller) -> Scope | Denied:
-        """What the caller may read, or why nothing."""
+    async def scope(self, caller: Caller, namespace: str = "") -> Scope | Denied:
+        """What the caller may read, or why nothing; with a namespace that he asks about, if any, among the rest."""
         identity = await self.identity(caller)
         if isinstance(identity, Denied):
             return identity
         if identity is LOCAL:
             return EVERYTHING
         try:
-            return await self._scope(identity)
+            return await self._scope(identity, namespace)
         except ReviewError as error:
             return _silent(error)
 
@@ -181,12 +186,13 @@ class Access:
             self._identities.put(key, known, _REFUSED if found is None else _BELIEVED)
         return known
 
-    async def _scope(self, identity: Identity) -> Scope:
+    async def _scope(self, identity: Identity, namespace: str) -> Scope:
         nodes, pods = Right("list", "nodes"), Right("list", "pods")
         cluster_wide = await self._allowed(identity, (nodes, pods))
         if cluster_wide[pods]:
             return Scope(nodes=cluster_wide[nodes], everywhere=True)
-        rights = [Right("list", "pods", name) for name in sorted(set(self._relevant()))]
+        names = {*self._relevant(), *filter(None, [namespace])}
+        rights = [Right("list", "pods", name) for name in sorted(names)]
         single = await self._allowed(identity, rights)
         return Scope(
             nodes=cluster_wide[nodes], namespaces=frozenset(right.namespace for right in rights if single[right])

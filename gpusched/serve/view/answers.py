@@ -9,10 +9,10 @@ import msgspec
 
 from gpusched import __version__
 from gpusched.core.pod import Pod
-from gpusched.serve.explaining.explainer import Explained, Explainer
+from gpusched.serve.explaining.explainer import Explained, Explainer, Unexplained
 from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.pieces import work_off
-from gpusched.serve.view.access import Extent, Scope
+from gpusched.serve.view.access import Denied, Extent, Scope, no_pods
 from gpusched.serve.view.changes import ChangeLog
 from gpusched.serve.view.nodes import node_view
 from gpusched.serve.view.pods import PodView, find_pod, find_waiting, pod_view, waits_longest
@@ -20,6 +20,7 @@ from gpusched.serve.view.quota import QuotaView, quota_views
 from gpusched.serve.view.refusals import Refusals, RefusalView
 from gpusched.serve.view.totals import FamilyTotal, sum_up, totals
 from gpusched.serve.view.why import WhyView, why_view
+from gpusched.serve.view.workloads import Workloads
 from gpusched.state.node_state import NodeState
 from gpusched.state.pods import PodRecord
 
@@ -34,6 +35,10 @@ _NO_DEVICES: Final = (
     "slots are filled in the order of namespace and name."
 )
 _OWN_REFUSALS: Final = "Refusals of this replica since its start, an hour at most."
+_NO_EVENTS: Final = "Workloads whose pods are refused are not known: the API server did not list events."
+_UNREAD: Final = Denied(503, "The API server did not answer, so that nothing can be said now. Try again.")
+#: What a kind that was asked for is called where it is not found.
+_WHAT: Final = {"": "pod or workload"}
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -60,6 +65,14 @@ class PodsAnswer(msgspec.Struct, frozen=True):
     notes: Sequence[str]
 
 
+class WorkloadsAnswer(msgspec.Struct, frozen=True):
+    """Workloads that lack pods, which were refused."""
+
+    workloads: Sequence[WhyView]
+    seen: Extent
+    notes: Sequence[str]
+
+
 class RefusalsAnswer(msgspec.Struct, frozen=True):
     """Refusals of the last hour, newest first."""
 
@@ -77,7 +90,7 @@ class QuotaAnswer(msgspec.Struct, frozen=True):
 
 
 class WhyAnswer(msgspec.Struct, frozen=True):
-    """Everything about one pod."""
+    """Everything about one pod, or what a workload lacks."""
 
     why: WhyView
     notes: Sequence[str]
@@ -87,7 +100,12 @@ class View:
     """All answers. `problem` says in words what is wrong with the state that is shown, None when nothing is."""
 
     def __init__(
-        self, cluster: LiveCluster, explainer: Explainer, refusals: Refusals, problem: Callable[[], str | None]
+        self,
+        cluster: LiveCluster,
+        explainer: Explainer,
+        workloads: Workloads,
+        refusals: Refusals,
+        problem: Callable[[], str | None],
     ) -> None:
         self.changes = ChangeLog(cluster)
         self.refused = refusals
@@ -95,6 +113,7 @@ class View:
         self.instance = secrets.token_hex(8)
         self._cluster = cluster
         self._explainer = explainer
+        self._workloads = workloads
         self._problem = problem
         self._summed: tuple[int, list[FamilyTotal]] = (-1, [])
         self._encoded: OrderedDict[Scope, dict[str, tuple[NodeState, int, bytes]]] = OrderedDict()
@@ -140,11 +159,28 @@ class View:
         await work_off(make())
         return _ENCODER.encode(PodsAnswer(len(records), views, scope.extent, self._notes()))
 
-    async def why(self, scope: Scope, namespace: str, name: str) -> bytes | None:
-        """WhyAnswer about a GPU pod that the caller may read; None when there is no such pod."""
-        pod = find_pod(self._cluster, namespace, name) if scope.sees(namespace) else None
-        why = None if pod is None else _why(await self._explainer.explain(pod), pod, scope)
-        return None if why is None else _ENCODER.encode(WhyAnswer(why, self._notes()))
+    async def why(self, scope: Scope, namespace: str, name: str, kind: str = "") -> bytes | Denied:
+        """WhyAnswer about a GPU pod, or about a workload of a `kind` in lower case; without one pods go first."""
+        if not scope.sees(namespace):
+            return no_pods(namespace)
+        found = find_pod(self._cluster, namespace, name) if kind in {"", "pod"} else None
+        said = found or await self._workloads.about(kind, namespace, name)
+        pod = said if isinstance(said, Pod) else None
+        if isinstance(said, Pod):
+            said = await self._explainer.explain(said)
+        if said is Unexplained.GONE:
+            return Denied(404, f"There is no {_WHAT.get(kind, kind)} {namespace}/{name} with GPUs, or it has ended.")
+        if not isinstance(said, Explained):
+            return _UNREAD
+        return _ENCODER.encode(WhyAnswer(_told(said, pod, scope), self._notes()))
+
+    async def workloads(self, scope: Scope, namespace: str = "") -> bytes:
+        """WorkloadsAnswer, of one namespace if it is named."""
+        found = await self._workloads.lacking(namespace)
+        known = [] if isinstance(found, Unexplained) else found
+        views = [_told(said, None, scope) for said in known if scope.sees(said.why.view.namespace)]
+        notes = self._notes() if known is found else self._notes(_NO_EVENTS)
+        return _ENCODER.encode(WorkloadsAnswer(views, scope.extent, notes))
 
     def refusals(self, scope: Scope) -> bytes:
         """RefusalsAnswer."""
@@ -166,7 +202,7 @@ class View:
         """Every namespace that an answer may name."""
         cluster = self._cluster
         ruled = {name for name in cluster.namespaces() if (seen := cluster.namespace_object(name)) and seen.annotations}
-        return ruled.union(cluster.books.namespaces, self.refused.namespaces())
+        return ruled.union(cluster.books.namespaces, self.refused.namespaces(), self._workloads.namespaces())
 
     async def _totals(self, generation: int) -> list[FamilyTotal]:
         """The totals as of this generation or later; several callers may sum up at the same time."""
@@ -203,5 +239,10 @@ class View:
 
 
 def _why(found: Explained | None, pod: Pod, scope: Scope) -> WhyView | None:
-    """What was found out, for a caller who may or may not read the names of all pods."""
-    return None if found is None else why_view(found.why if scope.everywhere else found.discreet, pod.name)
+    return None if found is None else _told(found, pod, scope)
+
+
+def _told(found: Explained, pod: Pod | None, scope: Scope) -> WhyView:
+    """What was found out, for a caller who may or may not read the names of all pods; `pod` is one that is alike."""
+    why = found.why if scope.everywhere else found.discreet
+    return why_view(why) if pod is None else why_view(why, pod.name, pod.created)

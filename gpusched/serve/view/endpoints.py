@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from gpusched.serve.view.access import Access, Caller, Denied, Scope
+from gpusched.serve.view.access import Access, Caller, Denied, Scope, no_pods
 from gpusched.serve.view.answers import View
 from gpusched.serve.view.events import EventStreams
 from gpusched.serve.view.page import load_page
@@ -48,6 +48,7 @@ class Endpoints:
         answers: dict[str, Answer] = {
             "nodes": self._nodes,
             "pods": self._pods,
+            "workloads": self._workloads,
             "refusals": self._refusals,
             "quota": self._quota,
             "why": self._why,
@@ -61,7 +62,7 @@ class Endpoints:
     def _guarded(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             try:
-                scope = await self._access.scope(_caller(request))
+                scope = await self._access.scope(_caller(request), _namespace(request))
                 response = _denied(scope) if isinstance(scope, Denied) else await answer(request, scope)
             except Exception:  # noqa: BLE001 - logged with its trace by `failed`
                 self._failed(request.url.path)
@@ -80,10 +81,10 @@ class Endpoints:
         return await _json(request, await self._view.nodes(scope, since, request.query_params.get("instance", "")))
 
     async def _pods(self, request: Request, scope: Scope) -> Response:
-        namespace = request.query_params.get("namespace", "")
-        if namespace and not scope.sees(namespace):
-            return _denied(_no_pods(namespace))
-        return await _json(request, await self._view.pods(scope, namespace))
+        return await _of_namespace(request, scope, self._view.pods)
+
+    async def _workloads(self, request: Request, scope: Scope) -> Response:
+        return await _of_namespace(request, scope, self._view.workloads)
 
     async def _refusals(self, request: Request, scope: Scope) -> Response:
         return await _json(request, self._view.refusals(scope))
@@ -92,15 +93,11 @@ class Endpoints:
         return await _json(request, await self._view.quota(scope))
 
     async def _why(self, request: Request, scope: Scope) -> Response:
-        namespace, name = (request.query_params.get(key, "") for key in ("namespace", "name"))
+        namespace, (name, kind) = _namespace(request), map(request.query_params.get, ("name", "kind"))
         if not namespace or not name:
             return _denied(Denied(400, "Name the pod: /api/v1/why?namespace=NAMESPACE&name=POD"))
-        if not scope.sees(namespace):
-            return _denied(_no_pods(namespace))
-        answer = await self._view.why(scope, namespace, name)
-        if answer is None:
-            return _denied(Denied(404, f"There is no GPU pod {namespace}/{name}, or it has ended."))
-        return await _json(request, answer)
+        answer = await self._view.why(scope, namespace, name, kind or "")
+        return _denied(answer) if isinstance(answer, Denied) else await _json(request, answer)
 
     async def _events(self, request: Request, scope: Scope) -> Response:
         identity = await self._access.identity(_caller(request))
@@ -120,8 +117,15 @@ def _caller(request: Request) -> Caller:
     return Caller(peer=peer, host=request.headers.get("host", ""), token=token)
 
 
-def _no_pods(namespace: str) -> Denied:
-    return Denied(403, f"You may not list pods in namespace {namespace}.")
+def _namespace(request: Request) -> str:
+    return request.query_params.get("namespace", "")
+
+
+async def _of_namespace(request: Request, scope: Scope, answer: Callable[[Scope, str], Awaitable[bytes]]) -> Response:
+    namespace = _namespace(request)
+    if namespace and not scope.sees(namespace):
+        return _denied(no_pods(namespace))
+    return await _json(request, await answer(scope, namespace))
 
 
 def _denied(denied: Denied) -> Response:

@@ -13,6 +13,7 @@ from gpusched.serve.view.answers import View
 from gpusched.serve.view.endpoints import Endpoints
 from gpusched.serve.view.events import EventStreams
 from gpusched.serve.view.refusals import Refusals
+from gpusched.serve.view.workloads import Workloads
 
 
 def view_endpoints(
@@ -21,7 +22,9 @@ def view_endpoints(
     """The endpoints over the state and the API server of this process."""
     refusals = Refusals(time.time)
     around.decisions.told.append(refusals.note)
-    view = View(cluster, around.explainer, refusals, around.following.closed)
+    api = around.api
+    workloads = Workloads(cluster, around.explainer, api.get_workload, api.failed_creates, time.monotonic, failed)
+    view = View(cluster, around.explainer, workloads, refusals, around.following.closed)
     access = Access(
         ApiReviews(around.session),
         view.namespaces,

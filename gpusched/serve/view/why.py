@@ -1,8 +1,9 @@
-"""Why a pod waits or where it is, as JSON, in the words of `gpusched why`."""
+"""Why a pod waits or where it is, or what a workload lacks, as JSON, in the words of `gpusched why`."""
 
 import msgspec
 
-from gpusched.simulate.reasons.why import Why
+from gpusched.simulate.reasons.why import Why, state_of
+from gpusched.simulate.result import AdmissionView
 
 
 class ReasonView(msgspec.Struct, frozen=True):
@@ -15,10 +16,13 @@ class ReasonView(msgspec.Struct, frozen=True):
 
 
 class WhyView(msgspec.Struct, frozen=True):
-    """The answer. `state` is pending, gated, placed or finished; texts are empty where there is nothing to say.
+    """The answer. `state` is pending, gated, placed or finished, of workloads also refused or no-pods; texts are empty
+    where there is nothing to say.
 
     `suggestion` is the smallest change that fits, `line` the place in the quota line, `nearest` the node that comes
-    closest, with what it lacks.
+    closest, with what it lacks; `scaling` says why no autoscaler helps. `owner` is the workload, such as `Job/train`,
+    `lacks` how many of its pods are refused and why, `admission` gpusched's own word on a pod that is not there yet.
+    `created` is RFC 3339, `phase` that of a pod that has ended.
     """
 
     namespace: str
@@ -33,18 +37,23 @@ class WhyView(msgspec.Struct, frozen=True):
     line: str
     history: str
     notes: tuple[str, ...]
+    owner: str = ""
+    created: str = ""
+    scaling: str = ""
+    phase: str = ""
+    lacks: str = ""
+    admission: AdmissionView | None = None
 
 
-def why_view(why: Why, name: str = "") -> WhyView:
-    """The answer, which holds for a pod of another `name` too that is alike."""
+def why_view(why: Why, name: str = "", created: str = "") -> WhyView:
+    """The answer, which holds for a pod of another `name` too that is alike, `created` at another time."""
     pod, explanation = why.view, why.explanation
     waits = pod.unschedulable
-    state = "finished" if why.finished else "placed" if pod.placement else "gated" if pod.gated else "pending"
     examples = explanation.examples if explanation is not None else {}
     return WhyView(
         namespace=pod.namespace,
         name=name or pod.name,
-        state=state,
+        state=state_of(why),
         demand=why.demand,
         node=pod.placement.node if pod.placement else "",
         reasons=tuple(
@@ -57,4 +66,10 @@ def why_view(why: Why, name: str = "") -> WhyView:
         line=why.line,
         history=why.history,
         notes=pod.notes,
+        owner=pod.owner or "",
+        created=created or why.created,
+        scaling=explanation.scaling if explanation else "",
+        phase=why.finished,
+        lacks=why.lacks,
+        admission=pod.admission,
     )

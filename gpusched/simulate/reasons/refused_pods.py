@@ -68,10 +68,11 @@ def _told(events: Iterable[Manifest], names: set[tuple[str, str, str]]) -> Itera
         about = tree.get("involvedObject")
         key = (_text(about, "kind"), _text(about, "namespace"), _text(about, "name"))
         if _text(tree, "reason") == _EVENT and key in names:
-            yield Refusal(_time(event.tree), _text(tree, "message"))
+            yield Refusal(time_of(event.tree), _text(tree, "message"))
 
 
-def _time(tree: Mapping[str, object]) -> str:
+def time_of(tree: Mapping[str, object]) -> str:
+    """When an event was last seen, as the API server writes it."""
     event = Field(tree)
     times = (
         _text(event.get("series"), "lastObservedTime"),

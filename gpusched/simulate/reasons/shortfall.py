@@ -79,6 +79,12 @@ class Shortfall(msgspec.Struct, frozen=True):
         quota = exceeded(self.told)
         return self.told.rpartition(_FORBIDDEN)[2] if quota is None else quota.cause
 
+    @property
+    def depends_on_nodes(self) -> bool:
+        """Whether the change does: with less than it asks for some node may take it."""
+        quota = exceeded(self.told)
+        return self.admission.allowed and quota is not None and quota.left > 0
+
     def change(self, world: World) -> str:
         """What helps where the reason does not say it; empty where it does, or nobody knows."""
         if not self.admission.allowed:
@@ -129,7 +135,7 @@ class Shortfalls:
         running, waiting, wanted = self._running[key], self._waiting[key], _wanted(workload)
         if running + waiting >= wanted and not (wanted and condition_of(workload)):
             return None
-        planned = next(iter(expand([_single(workload)], [])), None)
+        planned = next(iter(expand([single(workload)], [])), None)
         if planned is None:
             return None
         timed = workload.kind == "CronJob"
@@ -157,7 +163,7 @@ def _admitted(workload: Manifest, planned: PlannedPod, world: World) -> Admitted
     return admit(planned, world) if admission.allowed else Admitted(admission, None)
 
 
-def _single(workload: Manifest) -> Manifest:
+def single(workload: Manifest) -> Manifest:
     """The workload as if it made one pod."""
     spec = workload.tree.get("spec")
     kept = dict(spec) if isinstance(spec, dict) else {}
@@ -178,16 +184,20 @@ def _wanted(workload: Manifest) -> int:
         return int(spec.get("suspend").value is not True)
     if workload.kind != "Job":
         return _number(spec, "replicas", 1)
-    ended = any(
-        item.get("type").value in {"Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"}
-        and item.get("status").value == "True"
-        for item in status.get("conditions").items()
-    )
-    if ended or spec.get("suspend").value is True:
+    if has_ended(workload) or spec.get("suspend").value is True:
         return 0
     parallelism = _number(spec, "parallelism", 1)
     left = _number(spec, "completions", parallelism) - _number(status, "succeeded", 0)
     return max(min(parallelism, left), 0)
+
+
+def has_ended(workload: Manifest) -> bool:
+    """Whether it is a Job that makes no pods any more."""
+    return workload.kind == "Job" and any(
+        item.get("type").value in {"Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"}
+        and item.get("status").value == "True"
+        for item in Field(workload.tree).get("status").get("conditions").items()
+    )
 
 
 def _number(field: Field, key: str, otherwise: int) -> int:

@@ -71,6 +71,19 @@ class Why(msgspec.Struct, frozen=True):
     lacks: str = ""
 
 
+def state_of(answer: Why) -> str:
+    """refused, finished, no-pods, placed, gated or pending."""
+    if answer.lacks or not answer.view.admission.allowed:
+        return "refused"
+    if answer.finished:
+        return "finished"
+    if answer.dormant:
+        return "no-pods"
+    if answer.view.placement is not None:
+        return "placed"
+    return "gated" if answer.view.gated is not None else "pending"
+
+
 def parse_target(text: str) -> tuple[Target, ...]:
     """`name`, `namespace/name` or `TYPE/name`: what it may mean, the likeliest first."""
     first, slash, rest = text.partition("/")

@@ -35,6 +35,14 @@ class Exceeded(msgspec.Struct, frozen=True):
         ]
         return f"ResourceQuota {self.name} is used up: {'; '.join(parts)}"
 
+    @property
+    def left(self) -> int:
+        """How much is left of the one resource that it is about; 0 where it is about several."""
+        if len(self.requested) != 1:
+            return 0
+        ((resource, _),) = self.requested.items()
+        return max(0, (whole(self.limited.get(resource, "")) or 0) - (whole(self.used.get(resource, "")) or 0))
+
 
 def exceeded(refusal: str) -> Exceeded | None:
     """The quota of which a refusal speaks; None where it is about something else."""
@@ -54,16 +62,15 @@ def quota_suggestion(quota: Exceeded, workload: Manifest, world: World) -> str:
 
 
 def _less(quota: Exceeded, workload: Manifest, world: World) -> Iterator[str]:
-    if len(quota.requested) != 1:
+    if not quota.left:
         return
     ((resource, _),) = quota.requested.items()
-    left = (whole(quota.limited.get(resource, "")) or 0) - (whole(quota.used.get(resource, "")) or 0)
     name = resource.removeprefix("requests.")
     for planned in expand([workload], [])[:1]:
         candidate = admit(planned, world).candidate
         asking = candidate.request.demand.containers if candidate is not None and candidate.request is not None else ()
-        if candidate is None or left < 1 or len(asking) != 1 or name not in asking[0].slots:
+        if candidate is None or len(asking) != 1 or name not in asking[0].slots:
             return
-        changed = with_resource(planned.tree, asking[0].name, name, str(left))
+        changed = with_resource(planned.tree, asking[0].name, name, str(quota.left))
         if recreated_fits(msgspec.structs.replace(planned, tree=changed), candidate, world):
-            yield f"ask for {name}: {left} in container {asking[0].name}"
+            yield f"ask for {name}: {quota.left} in container {asking[0].name}"

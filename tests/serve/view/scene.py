@@ -10,6 +10,7 @@ from gpusched.serve.explaining.explainer import Explainer
 from gpusched.serve.live_cluster import LiveCluster
 from gpusched.serve.view.answers import View
 from gpusched.serve.view.refusals import Refusals
+from gpusched.serve.view.workloads import Workloads
 from gpusched.state.events import Gone, Kind, Upsert
 from gpusched.state.read_namespace import read_namespace
 from tests.build import bound, h100_node, namespace, pod, t4_node
@@ -41,7 +42,13 @@ class Scene:
         self.explainer = Explainer(
             self.cluster, self._fetch, self._beside, self.clock, lambda pod: self.failed.append(pod.name)
         )
-        self.view = View(self.cluster, self.explainer, self.refusals, lambda: self.problem)
+        self.workloads: dict[tuple[str, str, str], Tree] = {}
+        #: FailedCreate events; None where the API server lists none.
+        self.events: list[Tree] | None = []
+        self.listed: list[str] = []
+        self.silent = False
+        about = Workloads(self.cluster, self.explainer, self._workload, self._events, self.clock, self.failed.append)
+        self.view = View(self.cluster, self.explainer, about, self.refusals, lambda: self.problem)
         for name in ("team-a", "team-b"):
             self.namespace(namespace(name))
         self.node(t4_node("t4", gpus=1, replicas=4))
@@ -77,5 +84,19 @@ class Scene:
         found = self.trees.get((team, name))
         return (404, None) if found is None else (200, found)
 
+    async def _workload(self, kind: str, team: str, name: str) -> tuple[int, object]:
+        if self.silent:
+            return 0, None
+        found = self.workloads.get((kind, team, name))
+        return (404, None) if found is None else (200, found)
+
+    async def _events(self, team: str) -> list[Tree] | None:
+        self.listed.append(team)
+        if self.events is None:
+            return None
+        return [tree for tree in self.events if team in {"", tree["metadata"]["namespace"]}]
+
     async def _beside(self, node: str) -> tuple[Pod, ...] | None:
+        if self.silent:
+            return None
         return await beside(self.others)(node)

@@ -55,6 +55,15 @@ async def test_a_caller_sees_what_he_may_list(rights: tuple[Right, ...], expecte
     assert await access(FakeReviews(*rights)).scope(caller("good")) == expected
 
 
+async def test_the_namespace_that_a_caller_asks_about_is_among_those_that_he_may_read() -> None:
+    """It may have workloads without a single pod, of which nothing is known yet."""
+    reviews = FakeReviews(Right("list", "pods", "new"))
+    asked = access(reviews)
+
+    assert await asked.scope(caller("good"), "new") == Scope(namespaces=frozenset({"new"}))
+    assert await asked.scope(caller("good"), "other") == Scope()
+
+
 async def test_a_scope_sees_its_namespaces() -> None:
     scope = Scope(namespaces=frozenset({"team-a"}))
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gpusched.serve.view import answers
-from gpusched.serve.view.access import EVERYTHING, Scope
+from gpusched.serve.view.access import EVERYTHING, Denied, Scope
 from gpusched.wire.decision import Decision
 from tests.build import h100_node, t4_node
 from tests.serve.explaining.scene import asking, busy, fail_for
@@ -193,7 +193,8 @@ async def test_pods_of_other_namespaces_are_not_listed() -> None:
 
     assert [(pod["namespace"], pod["name"]) for pod in answer["pods"]] == [("team-a", "mine")]
     assert answer["total"] == 1
-    assert await scene.view.why(TEAM_A, "team-b", "theirs") is None
+    denied = Denied(403, "You may not list pods in namespace team-b.")
+    assert await scene.view.why(TEAM_A, "team-b", "theirs") == denied
 
 
 async def test_what_if_questions_leave_the_state_as_it_is() -> None:

@@ -17,7 +17,7 @@ from gpusched.serve.view.events import EventStreams
 from tests.build import t4_node
 from tests.serve.view.scene import Scene
 
-PATHS = ("nodes", "pods", "refusals", "quota", "why?namespace=team-a&name=nb", "events")
+PATHS = ("nodes", "pods", "workloads", "refusals", "quota", "why?namespace=team-a&name=nb", "events")
 
 
 class Reviews:
@@ -102,7 +102,7 @@ def test_a_user_of_one_namespace_sees_that_alone() -> None:
     absent = anna.get("/api/v1/why", params={"namespace": "team-a", "name": "nosuch"})
     assert (absent.status_code, absent.json()) == (
         404,
-        {"error": "There is no GPU pod team-a/nosuch, or it has ended."},
+        {"error": "There is no pod or workload team-a/nosuch with GPUs, or it has ended."},
     )
     assert anna.get("/api/v1/why").status_code == 400
 
