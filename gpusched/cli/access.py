@@ -30,10 +30,13 @@ class Access(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What to read besides what a dump has: kinds with a pod template, and events about pods that were refused."""
+    """What to read besides what a dump has: kinds with a pod template, events about pods that were refused, and claims
+    to volumes and devices with their classes.
+    """
 
     workloads: bool = False
     failures: bool = False
+    claims: bool = False
 
 
 class Told(click.ClickException):
@@ -46,6 +49,12 @@ class Told(click.ClickException):
 
 class Absent(Told):
     """What was named is not there."""
+
+    exit_code = 2
+
+
+class Ambiguous(Told):
+    """What was named may be one of several objects."""
 
     exit_code = 2
 

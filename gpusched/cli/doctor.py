@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gpusched.cli.access import Access, Wanted, access_options
-from gpusched.cli.inputs import Inputs, world_of
+from gpusched.cli.inputs import Inputs
 from gpusched.cli.paragraphs import paragraph
 from gpusched.cli.session import Session, cluster_option, config_option, error_views, output_options
 from gpusched.cli.style import Colour, Style
@@ -59,7 +59,7 @@ def doctor(
         # The client is loaded by now: no dump was given.
         with session.progress("asking", "questions"):
             installation = import_module("gpusched.cli.doctor_live").installation(access, inputs)
-    world = world_of(inputs)
+    world = session.world(inputs)
     scene = scene_of(inputs, world, installation)
     problems = _within(examine(scene), access.namespace)
     looked = tuple(check.name for check in CHECKS if inputs.live or not check.live)

@@ -77,6 +77,7 @@ def read_inputs(
         _read_config(config, stdin, inputs)
     if files:
         objects = _read_objects("-f", files, stdin, inputs, progress, namespace)
+        objects.skipped.update(item.kind for item in objects.claims)
         _note_skipped("-f", objects, _MISPLACED, inputs)
         inputs.manifests = [*objects.namespaces, *objects.manifests]
     if cluster:
@@ -116,6 +117,7 @@ def _standing(objects: Objects) -> list[Manifest]:
         objects.cluster_policies,
         objects.device_classes,
         objects.resource_slices,
+        objects.claims,
         objects.manifests,
     )
     return [manifest for manifests in kinds for manifest in manifests]

@@ -8,7 +8,7 @@ import msgspec
 
 from gpusched.cli.access import Access, Wanted, access_options
 from gpusched.cli.doctor import scene_of
-from gpusched.cli.inputs import Inputs, apply_once, world_of
+from gpusched.cli.inputs import Inputs, apply_once
 from gpusched.cli.install_text import preflight_text
 from gpusched.cli.report import judge_standing
 from gpusched.cli.selection import chosen_objects, label_selector
@@ -57,7 +57,7 @@ def preflight(
             around: Surroundings = import_module("gpusched.cli.install_live").surroundings(access)
     else:
         around = _of_dump(inputs)
-    world = world_of(inputs)
+    world = session.world(inputs)
     judged = judge_standing(inputs, chosen_objects(inputs, selector, access.namespace), world)
     found = look(Site(scene_of(inputs, world), around, judged))
     result = PreflightResult(**msgspec.structs.asdict(found), errors=error_views(inputs.errors))

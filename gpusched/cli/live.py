@@ -37,11 +37,14 @@ Answer = TypeVar("Answer")
 
 
 class Collection(msgspec.Struct, frozen=True):
-    """One kind of object. `paths` are tried in turn while they answer 404; `needed` ones must be readable."""
+    """One kind of object. `paths` are tried in turn while they answer 404; `needed` ones must be readable, without
+    `optional` ones less is told.
+    """
 
     kind: str
     paths: tuple[str, ...]
     needed: bool = False
+    optional: bool = False
     query: Mapping[str, str] = {}
 
 
@@ -73,6 +76,12 @@ STANDING: Final = (
     Collection("ResourceSlice", _dra("resourceslices")),
     Collection("Pod", ("/api/v1/pods",), needed=True),
 )
+CLAIMS: Final = (
+    Collection("PersistentVolumeClaim", ("/api/v1/persistentvolumeclaims",), optional=True),
+    Collection("StorageClass", ("/apis/storage.k8s.io/v1/storageclasses",), optional=True),
+    Collection("ResourceClaim", _dra("resourceclaims"), optional=True),
+    Collection("ResourceClaimTemplate", _dra("resourceclaimtemplates"), optional=True),
+)
 
 
 def read_cluster(access: Access, wanted: Wanted, progress: Callable[[int, int | None], None]) -> Live:
@@ -90,7 +99,9 @@ def read_cluster(access: Access, wanted: Wanted, progress: Callable[[int, int | 
 
 
 def _more(wanted: Wanted) -> Iterator[Collection]:
-    """Kinds with a pod template, and events of controllers whose pods were refused."""
+    """Kinds with a pod template, events of controllers whose pods were refused, and claims with their classes."""
+    if wanted.claims:
+        yield from CLAIMS
     if wanted.workloads:
         yield from (Collection(kind, (f"{base}/{plural}",)) for kind, base, plural in CONTROLLERS)
     if wanted.failures:
@@ -207,7 +218,8 @@ class _Reader:
             raise StatusError(error.code, f"{path}: {error.message}")
         if collection.needed:
             raise Forbidden(f"this needs the verb list on {resource} in all namespaces: {error.message}")
-        self._refused[resource] = error.message
+        if not collection.optional:
+            self._refused[resource] = error.message
 
     async def _config(self) -> tuple[str | None, str]:
         """The text of the configuration, or a note why it is not there."""

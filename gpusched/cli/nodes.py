@@ -7,6 +7,7 @@ import msgspec
 
 from gpusched.cli import watch as watching
 from gpusched.cli.access import Absent, Access, access_options
+from gpusched.cli.families import chosen_family, family_option
 from gpusched.cli.nodes_table import nodes_table, wide_table
 from gpusched.cli.selection import label_selector, matching_nodes
 from gpusched.cli.session import Session, cluster_option, config_option, list_options
@@ -45,6 +46,7 @@ class Uses(msgspec.Struct, frozen=True):
     show_default=True,
     help="One line for each pool of a node, or for each family that a namespace uses.",
 )
+@family_option
 @click.option("--provenance", is_flag=True, help="Also say where each fact comes from.")
 @access_options
 @list_options
@@ -56,6 +58,7 @@ def nodes(  # noqa: PLR0913 - one parameter an option
     access: Access,
     wide: bool,
     by: str,
+    family: str | None,
     provenance: bool,
     form: str,
     no_color: bool,
@@ -69,7 +72,10 @@ def nodes(  # noqa: PLR0913 - one parameter an option
     def once() -> int:
         inputs = session.read(cluster=cluster, config=config, access=access)
         world = session.world(inputs)
+        there = {pool.family for state in world.cluster.nodes.values() for pool in state.node.pools if pool.family}
+        wanted = chosen_family(family, there)
         states = _named(matching_nodes(world, selector), names)
+        states = [state for state in states if wanted is None or _has(state, wanted)]
         if by == "namespace":
             _show_uses(session, states, access.namespace)
         else:
@@ -98,6 +104,10 @@ def _named(states: list[NodeState], names: tuple[str, ...]) -> list[NodeState]:
     if missing:
         raise Absent(f"no node {', '.join(missing)}")
     return [state for state in states if not wanted or state.node.name in wanted]
+
+
+def _has(state: NodeState, family: str) -> bool:
+    return any(pool.family == family for pool in state.node.pools)
 
 
 def _show_uses(session: Session, states: list[NodeState], namespace: str | None) -> None:

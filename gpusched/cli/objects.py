@@ -8,6 +8,7 @@ import msgspec
 
 from gpusched.core.fault import Fault
 from gpusched.core.fields import literal
+from gpusched.simulate.claim_objects import CLAIM_KINDS
 from gpusched.simulate.manifest import InputFault, Manifest, located
 
 #: Known by group and kind; the version is left to whoever reads the object.
@@ -19,6 +20,7 @@ _FIELDS: Final[dict[tuple[str, str], str]] = {
     ("nvidia.com", "ClusterPolicy"): "cluster_policies",
     ("resource.k8s.io", "DeviceClass"): "device_classes",
     ("resource.k8s.io", "ResourceSlice"): "resource_slices",
+    **dict.fromkeys(CLAIM_KINDS, "claims"),
     ("gpusched.io", "Config"): "configs",
     ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): "scheduler_configs",
 }
@@ -55,6 +57,7 @@ class Objects(msgspec.Struct):
     cluster_policies: list[Manifest] = []
     device_classes: list[Manifest] = []
     resource_slices: list[Manifest] = []
+    claims: list[Manifest] = []
     configs: list[Manifest] = []
     scheduler_configs: list[Manifest] = []
     manifests: list[Manifest] = []

@@ -7,7 +7,6 @@ import msgspec
 
 from gpusched.cli import watch as watching
 from gpusched.cli.access import Access, access_options
-from gpusched.cli.inputs import world_of
 from gpusched.cli.selection import label_selector
 from gpusched.cli.session import Session, cluster_option, config_option, list_options
 from gpusched.cli.uses_table import quota_table
@@ -51,7 +50,7 @@ def quota(
 
     def once() -> int:
         inputs = session.read(cluster=cluster, config=config, access=access)
-        found = world_of(inputs).cluster
+        found = session.world(inputs).cluster
 
         def chosen(name: str) -> bool:
             return access.namespace in {None, name} and all_match(selector, found.namespace(name).labels)

@@ -10,6 +10,7 @@ from gpusched.admission.template_table import TABLE
 from gpusched.cli.access import Access, Forbidden, Unavailable
 from gpusched.cli.live import SOURCE, context_namespace, in_pod
 from gpusched.cli.service import Service, authorization
+from gpusched.cli.why_named import Identity, one_of
 from gpusched.core.names import OWN_NAMESPACE
 from gpusched.serve.view.access import NO_NAMESPACE, Extent
 from gpusched.serve.view.pods import PodView as Waiting
@@ -70,7 +71,16 @@ def ask_service(access: Access, server: str | None, targets: tuple[Target, ...],
     if not targets:
         return _waiting(service, own)
     target = next(item for item in targets if item.kind in {"", *_KINDS})
-    return Told([_of(service, target.namespace or own or "default", target.name, target.kind)])
+    asked = access.all_namespaces and target.kind in {"", "pod"}
+    namespace = target.namespace or own or (_found(service, target.name) if asked else "")
+    return Told([_of(service, namespace or "default", target.name, target.kind)])
+
+
+def _found(service: Service, name: str) -> str:
+    """The namespace of the waiting pod of this name, empty without any; raises Ambiguous for several."""
+    listed = service.get("pods", _Pods, None)
+    found = one_of(name, (Identity(pod.namespace, "Pod", pod.name) for pod in listed.pods if pod.name == name))
+    return found.namespace if found is not None else ""
 
 
 def _waiting(service: Service, namespace: str | None) -> Told:

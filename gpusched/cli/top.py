@@ -9,14 +9,13 @@ import msgspec
 
 from gpusched.cli import watch as watching
 from gpusched.cli.access import Access, access_options
-from gpusched.cli.inputs import world_of
+from gpusched.cli.families import chosen_family, family_option
 from gpusched.cli.selection import label_selector, matching_nodes
 from gpusched.cli.service import Service, authorization
 from gpusched.cli.session import TOKEN_VARIABLE, Session, cluster_option, config_option, output_options
 from gpusched.cli.style import is_terminal
 from gpusched.cli.top_source import TopView, look_at_service, look_at_world
 from gpusched.cli.top_text import top_text
-from gpusched.core.families import FAMILIES, canonical_family, nearest_family
 
 
 @click.command()
@@ -29,7 +28,7 @@ from gpusched.core.families import FAMILIES, canonical_family, nearest_family
 )
 @cluster_option
 @config_option
-@click.option("--family", metavar="NAME", help="Only nodes with GPUs of this family.")
+@family_option
 @click.option("--once", is_flag=True, help="Print one screen and end.")
 @click.option("--all", "everything", is_flag=True, help="All nodes, however many lines that takes.")
 @click.option(
@@ -64,7 +63,6 @@ def top(  # noqa: PLR0913 - one parameter an option
         raise click.UsageError("--server has its own cluster and configuration: leave --cluster and --config out")
     if server is not None and access.selector:
         raise click.UsageError("--server knows no labels of nodes: leave --selector out")
-    family = None if family is None else _known(family)
     session, selector = Session(form, no_color=no_color), label_selector(access.selector)
     screen = is_terminal(session.out)
 
@@ -73,11 +71,12 @@ def top(  # noqa: PLR0913 - one parameter an option
             view, code = look_at_service(Service(server, authorization(access, token_file))), 0
         else:
             inputs = session.read(cluster=cluster, config=config, access=access)
-            world = world_of(inputs)
+            world = session.world(inputs)
             view = look_at_world(world, inputs.standing, matching_nodes(world, selector))
             session.tell(inputs)
             code = session.code(inputs, problems=False)
-        shown = _narrowed(view, family, access.namespace)
+        there = {pool.family for node in view.nodes for pool in node.pools if pool.family}
+        shown = _narrowed(view, chosen_family(family, there), access.namespace)
         size = shutil.get_terminal_size()
         width, height = (size.columns, 0 if everything else size.lines - 1) if screen else (100, 0)
         session.show(shown, lambda: top_text(shown, session.style, datetime.now(UTC), width=width, height=height))
@@ -85,16 +84,6 @@ def top(  # noqa: PLR0913 - one parameter an option
 
     # From a dump nothing else can come the next time.
     watching.run(session, look, watch=not once and not cluster and form == "table" and screen, interval=interval)
-
-
-def _known(family: str) -> str:
-    """The name of a family in output; raises UsageError for what is none."""
-    name = canonical_family(family)
-    if name is None:
-        close = nearest_family(family)
-        hint = f"did you mean {close}?" if close else f"write one of {', '.join(FAMILIES)}"
-        raise click.UsageError(f"--family {family} is no GPU family; {hint}")
-    return name
 
 
 def _narrowed(view: TopView, family: str | None, namespace: str | None) -> TopView:

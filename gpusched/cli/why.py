@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
@@ -13,7 +12,7 @@ import msgspec
 from gpusched.cli import watch as watching
 from gpusched.cli.access import Absent, Access, Forbidden, Unavailable, Unconfigured, Wanted, access_options
 from gpusched.cli.inputs import Inputs, apply_once, note_unknown_namespaces
-from gpusched.cli.selection import chosen_objects, label_selector, matching_pods, one_name, targets, within
+from gpusched.cli.selection import chosen_objects, label_selector, matching_pods, one_name, within
 from gpusched.cli.session import (
     TOKEN_VARIABLE,
     Session,
@@ -25,32 +24,19 @@ from gpusched.cli.session import (
 )
 from gpusched.cli.why_groups import groups_text
 from gpusched.cli.why_json import AnswerView, answer_view
-from gpusched.cli.why_text import why_text
+from gpusched.cli.why_named import answers_about, nowhere
 from gpusched.core.selector import Requirement, all_match
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import Outcome
 from gpusched.simulate.reasons.shortfall import Shortfalls, why_refused
 from gpusched.simulate.reasons.waits import Waits
-from gpusched.simulate.reasons.why import (
-    Target,
-    Why,
-    find_planned,
-    find_standing,
-    find_workloads,
-    parse_target,
-    waits,
-    why_planned,
-    why_standing,
-    why_workload,
-)
+from gpusched.simulate.reasons.why import Why, parse_target, waits, why_planned, why_standing
 from gpusched.simulate.result import ErrorView
 from gpusched.simulate.run import Simulation
 from gpusched.simulate.world import World
 
 #: Options on the command line; a variable for all commands stands in nobody's way.
 _GIVEN: Final = click.core.ParameterSource.COMMANDLINE
-#: How alike a misspelt name must be, of 1.
-_ALIKE: Final = 0.8
 
 
 class Several(msgspec.Struct, frozen=True):
@@ -88,7 +74,8 @@ def why(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Say why a pod is refused, gated, pending, or where it is, and the smallest change that would fit.
 
-    NAME is a pod, namespace/name, or TYPE/name of a workload, in the manifests (-f), the cluster or its dump. Without
+    NAME is a pod, namespace/name, or TYPE/name of a workload, in the manifests (-f), the cluster or its dump; of a
+    workload all its pods that have no node are told. A name of several objects is an error that lists them. Without
     one: every pod of the manifests, pods with the labels of -l, or all GPU pods that wait, and workloads that lack pods
     which were refused. Pods of one workload of which the same is said are one group; at most 20 groups are printed,
     -o wide prints all. Exit code 0: it is on a node; 1: it is on none, lacks pods, or has finished; 2: it is not there,
@@ -116,7 +103,7 @@ def why(  # noqa: PLR0913 - one parameter an option
         with session.progress("simulating", "pods") as progress:
             simulation.run(inputs.manifests, progress.update)
         if name is not None:
-            answers = _named(name, access, inputs, simulation)
+            answers = answers_about(name, access, inputs, simulation)
         else:
             chosen = simulation.outcomes if files else _chosen(access, selector, inputs, world)
             lacking = [] if files else _refused(access, selector, inputs, world)
@@ -125,7 +112,7 @@ def why(  # noqa: PLR0913 - one parameter an option
         inputs.notes.extend(simulation.remarks)
         if name is not None and not answers:
             session.tell(inputs)
-            raise Absent(_nowhere(name, access, inputs))
+            raise Absent(nowhere(name, access, inputs))
         one = name is not None or (bool(files) and len(answers) == 1)
         nothing = "no pod has these labels\n" if selector else _nothing(inputs, within(access, inputs))
         _show(session, answers, inputs, single=one, nothing=nothing)
@@ -161,46 +148,9 @@ def _left_to_service(refused: Unavailable, server: str | None) -> bool:
 
 
 def _wanted(name: str | None) -> Wanted:
-    """Workloads and what became of their pods, unless the question is about pods alone."""
+    """Claims; workloads and what became of their pods, unless the question is about pods alone."""
     workloads = name is None or parse_target(name)[0].kind != "pod"
-    return Wanted(workloads=workloads, failures=workloads)
-
-
-def _named(name: str, access: Access, inputs: Inputs, simulation: Simulation) -> list[Why]:
-    """One answer: about what a workload lacks, or else about a pod that is not placed before others of it."""
-    meant = targets(name, access, inputs)
-    world = simulation.world
-    for target in meant:
-        outcomes = find_planned(simulation, target)
-        if outcomes:
-            return [why_planned(outcomes[0], simulation)]
-        # A pod goes before a workload of the same name where no kind is given.
-        answer = _of_pods(target, inputs, world) if target.kind in {"", "pod"} else None
-        if answer is not None:
-            return [answer]
-    shortfalls = Shortfalls(inputs.standing, inputs.failures, world)
-    for target in meant:
-        if target.kind == "pod":
-            continue
-        for manifest in find_workloads([*inputs.manifests, *inputs.standing], target):
-            lack = shortfalls.of(manifest)
-            typed = Target(manifest.kind.lower(), manifest.namespace, manifest.name)
-            answer = why_refused(lack, world) if lack is not None else _of_pods(typed, inputs, world)
-            answer = answer or why_workload(manifest, simulation)
-            if answer is not None:
-                return [answer]
-        # A dump may have pods without the workload that made them.
-        answer = _of_pods(target, inputs, world)
-        if answer is not None:
-            return [answer]
-    return []
-
-
-def _of_pods(target: Target, inputs: Inputs, world: World) -> Why | None:
-    """The answer about pods of the cluster that the target means; None where there are none."""
-    shared = Waits(world)
-    answers = (why_standing(item, world, shared) for item in find_standing(inputs.standing, target))
-    return min(answers, key=_at_rest, default=None)
+    return Wanted(workloads=workloads, failures=workloads, claims=True)
 
 
 def _explained(session: Session, chosen: Sequence[Outcome | Manifest], simulation: Simulation) -> list[Why]:
@@ -229,46 +179,17 @@ def _refused(access: Access, selector: tuple[Requirement, ...], inputs: Inputs, 
     return [why_refused(lack, world) for lack in found if all_match(selector, lack.labels)]
 
 
-def _at_rest(answer: Why) -> tuple[bool, bool]:
-    """Pods that wait before those that run, and those before finished ones."""
-    return bool(answer.finished), answer.view.placement is not None
-
-
-def _nowhere(name: str, access: Access, inputs: Inputs) -> str:
-    place = ("the manifests or " if inputs.manifests else "") + ("the cluster" if inputs.live else "the dump")
-    where = f" in namespace {access.namespace}" if access.namespace else ""
-    elsewhere = sorted(
-        {
-            f"{item.namespace}/{item.name}"
-            for target in parse_target(name)
-            for item in find_standing(inputs.standing, target)
-        }
-    )
-    if elsewhere:
-        hint = f"; there is {', '.join(elsewhere[:3])}"
-    else:
-        known = {f"{item.namespace}/{item.name}": item for item in inputs.standing if item.namespace}
-        last = {full.rpartition("/")[2]: full for full in sorted(known, reverse=True)}
-        near = get_close_matches(name, known, 1) or [
-            last[short] for short in get_close_matches(name.rpartition("/")[2], last, 1, _ALIKE)
-        ]
-        hint = f"; did you mean {near[0]}?" if near else ""
-    readable = " that could be read" if inputs.errors else ""
-    return f"no pod or workload {name}{where} in {place}{readable}{hint}"
-
-
 def _show(session: Session, answers: list[Why], inputs: Inputs, *, single: bool, nothing: str = "") -> None:
     now = datetime.now(UTC)
     names = [_typed_name(answer) for answer in answers]
-    if single:
-        session.show(answer_view(answers[0]), lambda: why_text(answers[0], session.style, now), names)
-        return
-    several = Several(pods=tuple(map(answer_view, answers)), errors=error_views(inputs.errors))
 
     def text() -> str:
         return groups_text(answers, session.style, now, everything=session.form == "wide") or nothing
 
-    session.show(several, text, names)
+    if single:
+        session.show(answer_view(*answers), text, names)
+    else:
+        session.show(Several(tuple(map(answer_view, answers)), error_views(inputs.errors)), text, names)
 
 
 def _typed_name(answer: Why) -> str:

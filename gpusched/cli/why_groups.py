@@ -49,7 +49,37 @@ def _said(answer: Why) -> object:
         answer, view=msgspec.structs.replace(view, notes=notes), line=_PLACE.sub("place", answer.line)
     )
     state = view.placement is not None, view.gated, answer.finished, answer.demand
-    return view.namespace, view.owner, state, tuple(body(kept))
+    # A StatefulSet's pods have claims of their own, with the name of the pod at the end of theirs.
+    own = _own_node(answer)
+    words = [
+        word
+        for line in body(kept)
+        for word in line.split()
+        if not word.endswith(f"-{view.name}") and not (own and word.strip("():") == own)
+    ]
+    return view.namespace, view.owner, state, tuple(words)
+
+
+def _own_node(answer: Why) -> str:
+    """The node that a DaemonSet's pod was made for; empty for other pods."""
+    explanation = answer.explanation
+    if explanation is None or not (answer.view.owner or "").startswith("DaemonSet/"):
+        return ""
+    nodes = set(explanation.examples.values())
+    return nodes.pop() if len(nodes) == 1 and all(item.nodes == 1 for item in explanation.view.reasons) else ""
+
+
+def _of_all(group: list[Why]) -> Why:
+    """The first of the group, with the nodes of all where each has one of its own."""
+    first = group[0]
+    if first.explanation is None or not _own_node(first):
+        return first
+    view = first.explanation.view
+    reasons = tuple(msgspec.structs.replace(item, nodes=len(group)) for item in view.reasons)
+    view = msgspec.structs.replace(view, reasons=reasons)
+    return msgspec.structs.replace(
+        first, explanation=msgspec.structs.replace(first.explanation, view=view, nearest=None)
+    )
 
 
 def _text(group: list[Why], style: Style, now: datetime) -> str:
@@ -63,7 +93,7 @@ def _text(group: list[Why], style: Style, now: datetime) -> str:
     age = age_text(min(answer.created for answer in group), now)
     names = ", ".join(answer.view.name for answer in group[:_NAMED])
     more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
-    told = msgspec.structs.replace(first, line=_line(group))
+    told = msgspec.structs.replace(_of_all(group), line=_line(group))
     lines = [
         head(subject, first, nodes_of([answer.view for answer in group]), age, style),
         *paragraph("  ", names + more),

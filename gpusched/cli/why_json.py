@@ -20,14 +20,17 @@ class NearestView(msgspec.Struct, frozen=True):
 
 
 class AnswerView(PodView, frozen=True):
-    """One answer. `state` is that of `state_of`."""
+    """One answer. `state` is that of `state_of`; `others` of a workload are those about its other pods that have no
+    node.
+    """
 
     state: str = ""
     nearest: NearestView | None = None
+    others: tuple["AnswerView", ...] | msgspec.UnsetType = msgspec.UNSET
 
 
-def answer_view(answer: Why) -> AnswerView:
-    """The answer for programs."""
+def answer_view(answer: Why, *others: Why) -> AnswerView:
+    """The answer for programs, with others that belong to it."""
     pod, explanation = answer.view, answer.explanation
     told = {name: getattr(pod, name) for name in PodView.__struct_fields__}
     if pod.unschedulable is not None:
@@ -40,4 +43,5 @@ def answer_view(answer: Why) -> AnswerView:
     nearest = None
     if explanation is not None and explanation.nearest is not None:
         nearest = NearestView(explanation.nearest, explanation.nearest_lacks)
-    return AnswerView(**told, state=state_of(answer), nearest=nearest)
+    besides = tuple(map(answer_view, others)) or msgspec.UNSET
+    return AnswerView(**told, state=state_of(answer), nearest=nearest, others=besides)

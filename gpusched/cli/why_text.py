@@ -30,6 +30,11 @@ def body(answer: Why) -> list[str]:
     """Everything but the head line."""
     lines: list[str] = []
     view = answer.view
+    notes = view.notes[1:] if answer.lacks else view.notes
+    if answer.dormant:
+        # That it wants none comes before what would become of one.
+        lines += paragraph("  ", notes[-1])
+        notes = notes[:-1]
     if answer.lacks:
         lines += paragraph("  ", answer.lacks)
     elif not view.admission.allowed:
@@ -43,7 +48,7 @@ def body(answer: Why) -> list[str]:
         lines.append(f"Added    {', '.join(patched)}")
     for warning in view.admission.warnings:
         lines += paragraph("Warning  ", f"{warning.code}: {warning.message}")
-    for note in view.notes if not answer.lacks else view.notes[1:]:
+    for note in notes:
         # A manifest's pod behind the gate for ever says so in its line too.
         lines += paragraph("Note     ", note) if note != answer.line else []
     return lines

@@ -74,8 +74,11 @@ def expand(manifests: Iterable[Manifest], faults: list[InputFault]) -> list[Plan
 def no_pods(manifest: Manifest) -> str:
     """What is said of an object that makes none now, such as `makes no pods: replicas 0`."""
     spec = manifest.tree.get("spec")
-    stated = [name for name in _COUNTS if isinstance(spec, Mapping) and spec.get(name) == 0]
-    return f"makes no pods: {stated[0]} 0" if stated else "makes no pods"
+    if not isinstance(spec, Mapping):
+        return "makes no pods"
+    stated = [f"{name} 0" for name in _COUNTS if spec.get(name) == 0]
+    stated += ["it is suspended"] if spec.get("suspend") is True else []
+    return f"makes no pods: {stated[0]}" if stated else "makes no pods"
 
 
 def whole_templates(manifest: Manifest, faults: list[Fault]) -> list[Template]:

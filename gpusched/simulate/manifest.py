@@ -18,6 +18,7 @@ CLUSTER_SCOPED: Final = frozenset(
         "ResourceSlice",
         "ClusterTrainingRuntime",
         "PriorityClass",
+        "StorageClass",
         "Config",
     }
 )

@@ -13,6 +13,7 @@ from gpusched.core.read_cluster import read_cluster_policy, read_node, read_runt
 from gpusched.core.read_pod import read_pod
 from gpusched.native.ledger import NativeLedger
 from gpusched.policy.model import Config
+from gpusched.simulate.claim_objects import CLAIM_KINDS
 from gpusched.simulate.manifest import InputFault, Manifest, located
 from gpusched.simulate.node_classes import NodeClasses
 from gpusched.simulate.owners import between
@@ -45,7 +46,8 @@ class World:
 
     `may_name` says of a namespace whether its pods may be named to whoever asks. `elsewhere` are nodes of the same
     cluster that are not in this world: why each does not take the pod that is asked about, None where that is unknown.
-    `between` are the ReplicaSets and Jobs of the dump with what controls them.
+    `between` are the ReplicaSets and Jobs of the dump with what controls them, `claims` its claims to volumes and
+    devices and their classes.
     """
 
     def __init__(self, config: Config, *, known: bool = True) -> None:
@@ -57,6 +59,7 @@ class World:
         self.may_name: Callable[[str], bool] = lambda _: True
         self.elsewhere: Mapping[str, Reason | None] = {}
         self.between: dict[tuple[str, str, str], str] = {}
+        self.claims: dict[tuple[str, str, str], Mapping[str, object]] = {}
         self.node_classes = NodeClasses()
 
     @classmethod
@@ -85,7 +88,7 @@ def load(manifests: Iterable[Manifest], config: Config, *, known: bool = True) -
     seen: dict[tuple[str, str], list[Seen]] = {kind: [] for kind in _ORDER}
     for manifest in manifests:
         kind = (manifest.group, manifest.kind)
-        world.between.update(between(manifest))
+        _note(manifest, world)
         reader = _READERS.get(kind)
         if reader is None:
             continue
@@ -106,6 +109,13 @@ def load(manifests: Iterable[Manifest], config: Config, *, known: bool = True) -
             if item.spec.node_name:
                 world.bind(item, item.spec.node_name)
     return world
+
+
+def _note(manifest: Manifest, world: World) -> None:
+    """Keep what is no state, but tells of pods."""
+    world.between.update(between(manifest))
+    if (manifest.group, manifest.kind) in CLAIM_KINDS:
+        world.claims[manifest.kind, manifest.namespace, manifest.name] = manifest.tree
 
 
 def _distinct(items: list[Seen]) -> list[Seen]:

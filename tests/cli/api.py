@@ -17,6 +17,8 @@ _PLACES = {
     "Pod": "/api/v1/pods",
     "Event": "/api/v1/events",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
+    "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "Deployment": "/apis/apps/v1/deployments",
     "ReplicaSet": "/apis/apps/v1/replicasets",
     "Job": "/apis/batch/v1/jobs",

@@ -184,7 +184,7 @@ def test_errors_in_the_configuration_are_notes(api, ask):
 @pytest.mark.parametrize(
     ("arguments", "context", "code", "found"),
     [
-        (["p"], None, 0, "team-a"),
+        (["p"], None, 2, ""),
         (["p"], "team-b", 0, "team-b"),
         (["p", "-n", "team-a"], "team-b", 0, "team-a"),
         (["team-a/p"], "team-b", 0, "team-a"),
@@ -198,8 +198,10 @@ def test_the_namespace_of_a_name(api, ask, arguments, context, code, found):
 
     assert ran.code == code
     assert (ran.json["namespace"] if found else "") == found
-    if code == 2:
+    if code == 2 and "team-c" in arguments:
         assert "no pod or workload p in namespace team-c in the cluster; there is team-a/p" in ran.err
+    elif code == 2:
+        assert ran.errors == ["2 objects have the name p: write -n team-a pod/p, or -n team-b pod/p"]
 
 
 def test_why_without_a_name_is_about_gpu_pods_that_wait(api, ask):
@@ -265,3 +267,32 @@ def test_offline_commands_load_no_client():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def _claiming(api):
+    """A pod that waits for a claim of a class that is not there, on a cluster with another class."""
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+    said = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said}
+    api.put(pod("w", volumes=volumes) | {"status": {"conditions": [condition]}})
+    named = {"metadata": {"name": "data", "namespace": "team-a"}, "spec": {"storageClassName": "fast"}}
+    api.put({"kind": "PersistentVolumeClaim", **named}, {"kind": "StorageClass", "metadata": {"name": "slow"}})
+
+
+def test_why_names_the_claim_and_its_class(api, ask):
+    _claiming(api)
+    (reason,) = ask("why", "team-a/w", "-o", "json").json["unschedulable"]["reasons"]
+
+    assert (
+        reason["message"]
+        == "PersistentVolumeClaim data is not bound: StorageClass fast, which it names, does not exist"
+    )
+
+
+def test_why_says_less_without_a_word_where_claims_may_not_be_listed(api, ask):
+    _claiming(api)
+    api.forbid("/api/v1/persistentvolumeclaims", "/apis/storage.k8s.io/v1/storageclasses")
+    ran = ask("why", "team-a/w", "-o", "json")
+    (reason,) = ran.json["unschedulable"]["reasons"]
+
+    assert (reason["message"], ran.notes) == ("PersistentVolumeClaim data is not bound to a volume yet", [])

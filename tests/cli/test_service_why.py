@@ -263,3 +263,16 @@ def test_what_the_service_cannot_do(why, options, said):
 
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
+
+
+def test_a_name_in_all_namespaces(api, why):
+    api.answers[WHY] = 200, {"why": PENDING, "notes": []}
+    twice = [waiting("p"), waiting("p") | {"namespace": "team-b"}]
+    api.answers[PODS] = 200, {"total": 2, "pods": twice, "seen": "all"}
+    ran = why("p", "-A")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.errors == ["2 objects have the name p: write -n lab pod/p, or -n team-b pod/p"]
+
+    api.answers[PODS] = 200, {"total": 1, "pods": twice[1:], "seen": "all"}
+    assert why("p", "-A").code == 1
+    assert api.requests[-1] == (WHY, {"namespace": "team-b", "name": "p"})

@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from gpusched.cli import session
+from gpusched.cli.progress import Progress
 from gpusched.cli.session import error_views
 from gpusched.simulate.manifest import InputFault
 from gpusched.simulate.result import ErrorView
@@ -53,3 +55,17 @@ def test_colour_is_for_terminals_only(folder: Folder) -> None:
     )
 
     assert "\x1b[" not in ran.out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["doctor"], ["quota"], ["top", "--once"], ["report"], ["nodes"], ["why"], ["install", "preflight"]]
+)
+def test_taking_in_a_large_cluster_is_told(
+    monkeypatch: pytest.MonkeyPatch, folder: Folder, arguments: list[str]
+) -> None:
+    began: list[str] = []
+    monkeypatch.setattr(session, "_MANY", 1)
+    monkeypatch.setattr(Progress, "begin", lambda _self, line: began.append(line))
+    run(*arguments, "--cluster", folder.documents("c.yaml", t4_node(), pod("p")))
+
+    assert "taking in 2 objects" in began

@@ -164,7 +164,12 @@ def test_the_name_of_a_family(folder: Folder) -> None:
     said = run("top", "--once", "--cluster", dump, "--family", "hoper")
 
     assert (said.code, said.out) == (2, "")
-    assert "--family hoper is no GPU family; did you mean hopper?" in said.err
+    assert "--family hoper is no GPU family; did you mean hopper? there are hopper, turing" in said.err
+    absent = run("nodes", "--cluster", dump, "--family", "ampere")
+    assert absent.code == 2
+    assert "--family ampere: no node has such GPUs; there are hopper, turing" in absent.err
+    narrowed = run("nodes", "--cluster", dump, "--family", "turing", "-o", "name")
+    assert (narrowed.code, narrowed.out) == (0, "node/t\n")
     view = run("top", "--once", "--cluster", dump, "--family", "Hopper", "-o", "json").json
     assert [node["name"] for node in view["nodes"]] == ["h"]
 

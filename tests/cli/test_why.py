@@ -241,3 +241,51 @@ def test_the_state_for_programs(folder: Folder, tree: Tree, state: str) -> None:
 
     assert one["state"] == state
     assert all(view.keys() == one.keys() for view in many)
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "listed"),
+    [
+        ("p", [pod("p", "team-a"), pod("p", "team-b")], "-n team-a pod/p, or -n team-b pod/p"),
+        ("web", [pod("web"), workload("Deployment", "web")], "-n team-a deployment/web, or -n team-a pod/web"),
+        (
+            "deploy/web",
+            [workload("Deployment", "web"), workload("Deployment", "web", namespace="team-b")],
+            "-n team-a deployment/web, or -n team-b deployment/web",
+        ),
+        (
+            "job/j",
+            [owned(pod("j-1", space), "Job", "j") for space in ("team-a", "team-b")],
+            "-n team-a job/j, or -n team-b job/j",
+        ),
+    ],
+)
+def test_a_name_of_several_objects_is_not_guessed(folder: Folder, name: str, cluster: list[Tree], listed: str) -> None:
+    ran = why(folder, name, "-A", cluster=[SHARED, *cluster])
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.errors == [f"2 objects have the name {name}: write {listed}"]
+    first = why(folder, *listed.partition(", or ")[0].split(), cluster=[SHARED, *cluster])
+    assert first.code in {0, 1}
+
+
+def test_what_a_workload_of_the_same_name_made_is_not_meant(folder: Folder) -> None:
+    inner = owned(workload("Job", "train"), "CronJob", "train")
+    ran = why(folder, "train", cluster=[SHARED, inner, workload("CronJob", "train")])
+
+    assert ran.json["owner"] == "CronJob/train"
+
+
+@pytest.mark.parametrize(
+    ("tree", "said"),
+    [
+        (workload("Deployment", "w", replicas=0), "it makes no pods: replicas 0: judged as if it made one now"),
+        (workload("Job", "w", suspend=True), "it makes no pods: it is suspended: judged as if it made one now"),
+    ],
+)
+def test_a_workload_that_asks_for_no_pods_says_so_first(folder: Folder, tree: Tree, said: str) -> None:
+    ran = why(folder, f"{tree['kind']}/w", cluster=[SHARED, tree], form="table")
+
+    assert ran.code == 0
+    assert "NO PODS" in ran.out.splitlines()[0]
+    assert ran.out.splitlines()[1].strip() == said

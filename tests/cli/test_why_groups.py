@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from tests.build import Tree, bound, namespace, pod, t4_node
+from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
 from tests.cli.commands import Folder, run
 from tests.placement.scene import gated
-from tests.simulate.scene import owned, workload
+from tests.simulate.scene import cpu_node, owned, workload
 
 FULL = [t4_node("t", gpus=2), bound(pod("old", gpus=2), "t")]
 
@@ -102,3 +102,55 @@ def test_all_of_them(many: str) -> None:
     assert sum("PENDING" in line for line in wide.out.splitlines()) == 23
     assert "more group" not in wide.out
     assert len(json.loads(whole.out)["pods"]) == len(names.out.splitlines()) == 24
+
+
+def test_claims_of_ones_own_do_not_set_pods_apart(folder: Folder) -> None:
+    word = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": word}
+    pods = []
+    for name in ("db-0", "db-1"):
+        volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
+        pods.append(owned(pod(name, volumes=volumes), "StatefulSet", "db") | {"status": {"conditions": [condition]}})
+    ran = run("why", "--cluster", folder.documents("c.yaml", t4_node("t", gpus=2), *pods))
+
+    assert ran.out.startswith("2 pods of StatefulSet/db in team-a  PENDING")
+    assert "PersistentVolumeClaim data-db-0 is not bound to a volume yet" in ran.out
+
+
+def _of_daemonset(name: str, node_name: str) -> Tree:
+    field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
+    terms = [{"matchFields": [field]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return owned(pod(name, affinity={"nodeAffinity": required}), "DaemonSet", "ds")
+
+
+def test_all_waiting_pods_of_a_daemonset_are_told(folder: Folder) -> None:
+    pods = [_of_daemonset(f"ds-{name}", name) for name in ("c", "d")]
+    dump = folder.documents("c.yaml", h100_node("h"), cpu_node("c"), cpu_node("d"), workload("DaemonSet", "ds"), *pods)
+    ran = run("why", "daemonset/ds", "--cluster", dump)
+
+    assert ran.code == 1
+    assert ran.out.splitlines() == [
+        "2 pods of DaemonSet/ds in team-a  PENDING  1 nvidia.com/gpu",
+        "  ds-c, ds-d",
+        "    2 nodes  no-resource  no nvidia.com/gpu at all (such as c)",
+        'Change   Add nodeSelector nvidia.com/gpu.present: "true" to the pod template: this node offers no',
+        "         nvidia.com/gpu",
+    ]
+    told = run("why", "daemonset/ds", "--cluster", dump, "-o", "json").json
+    assert (told["name"], [other["name"] for other in told["others"]]) == ("ds-c", ["ds-d"])
+
+
+def test_all_waiting_pods_of_a_deployment_are_told(folder: Folder) -> None:
+    pods = [owned(pod(f"web-1-{gpus}", gpus=gpus), "ReplicaSet", "web-1") for gpus in (3, 4)]
+    running = owned(bound(pod("web-1-x"), "t"), "ReplicaSet", "web-1")
+    ran = run("why", "deploy/web", "--cluster", folder.documents("c.yaml", *FULL[:1], running, *pods), "-o", "name")
+
+    assert ran.out.split() == ["pod/web-1-3", "pod/web-1-4"]
+
+
+def test_all_waiting_pods_of_a_workload_of_the_manifests_are_told(folder: Folder) -> None:
+    files = folder.documents("p.yaml", workload("Deployment", "web", replicas=3))
+    ran = run("why", "deploy/web", "-f", files, "--cluster", folder.documents("c.yaml", t4_node("t")))
+
+    assert ran.out.startswith("2 pods of Deployment/web in team-a  PENDING")

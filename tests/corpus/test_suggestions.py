@@ -61,7 +61,7 @@ CHANGES: list[tuple[str, Callable[..., None]]] = [
 
 def changed(tree: Tree, suggestion: str) -> Tree | None:
     """The object with the suggested change in every template that it fits; None for what is no change of pods."""
-    if suggestion.startswith(("Wait: ", "Uncordon ", "No small change fits; ", "An admin may widen ")):
+    if suggestion.startswith(("Wait: ", "Uncordon ", "Scale ", "No small change fits; ", "An admin may widen ")):
         return None
     result = copy.deepcopy(tree)
     for part in suggestion[0].lower().join(["", suggestion[1:]]).split(" and "):

@@ -75,7 +75,9 @@ def changed(tree: Tree, suggestion: str) -> Tree | None:
 
 def do_elsewhere(plane: Any, suggestion: str) -> bool:
     """End pods, uncordon a node or widen a policy; whether the pod must be created anew for it."""
-    if found := re.fullmatch(r"Wait: pods? (.+) on \S+ (?:holds? it|is going|are going)", suggestion):
+    if found := re.fullmatch(
+        r"Wait: pods? (.+?)(?: on \S+)? (?:holds? it|keeps? it away|is going|are going)", suggestion
+    ):
         for pod in found[1].split(", "):
             space, _, name = pod.partition("/")
             path = f"/api/v1/namespaces/{space}/pods/{name}"

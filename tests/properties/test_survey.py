@@ -11,7 +11,7 @@ from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.node_classes import single
 from gpusched.simulate.reasons import explain
 from gpusched.simulate.reasons.survey import Finding, survey
-from gpusched.simulate.remedies import remedy
+from gpusched.simulate.remedies import trials
 from gpusched.simulate.world import World
 from tests.build import Tree, bound, namespace, pod
 from tests.properties.fleet import nodes, pods
@@ -75,5 +75,5 @@ def test_classes_say_what_single_nodes_say(cluster: list[Tree], tree: Tree, rule
         alone = one_by_one(outcome.candidate, simulation.world)
         assert said == {states[0].node.name: reason for reason, states, _ in alone}
         explained = explain.explain_fully(outcome.planned, outcome.candidate, simulation.world)
-        with patch.object(explain, "survey", one_by_one), patch.object(remedy, "survey", one_by_one):
+        with patch.object(explain, "survey", one_by_one), patch.object(trials, "survey", one_by_one):
             assert explained == explain.explain_fully(outcome.planned, outcome.candidate, simulation.world)

@@ -6,11 +6,11 @@ from tests.simulate.scene import cpu_node, cpu_pod
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def _own(**annotations: str) -> dict[str, str]:
+def own(**annotations: str) -> dict[str, str]:
     return {f"gpusched.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
 
 
-def _term(app: str, key: str = "kubernetes.io/hostname") -> list[Tree]:
+def term(app: str, key: str = "kubernetes.io/hostname") -> list[Tree]:
     return [{"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}]
 
 
@@ -58,17 +58,17 @@ def _amd(gpus: int) -> Tree:
 SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "claim larger than a slot": (
         [t4_node("t", gpus=2, replicas=4)],
-        pod("p", annotations=_own(gpu_memory="6Gi")),
+        pod("p", annotations=own(gpu_memory="6Gi")),
         "Set gpusched.io/gpu-memory: 3648Mi",
     ),
     "claim beside others on one GPU": (
-        [t4_node("t", replicas=4), bound(pod("old", annotations=_own(gpu_memory="10Gi")), "t")],
-        pod("p", annotations=_own(gpu_memory="8Gi")),
+        [t4_node("t", replicas=4), bound(pod("old", annotations=own(gpu_memory="10Gi")), "t")],
+        pod("p", annotations=own(gpu_memory="8Gi")),
         "Wait: pod team-a/old on t holds it; or set gpusched.io/gpu-memory: 4352Mi",
     ),
     "claim where nothing is left": (
-        [t4_node("t", replicas=4), bound(pod("old", annotations=_own(gpu_memory="14590Mi")), "t")],
-        pod("p", annotations=_own(gpu_memory="8Gi")),
+        [t4_node("t", replicas=4), bound(pod("old", annotations=own(gpu_memory="14590Mi")), "t")],
+        pod("p", annotations=own(gpu_memory="8Gi")),
         # What is left would not hold a CUDA context.
         "Wait: pod team-a/old on t holds it",
     ),
@@ -99,48 +99,48 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "all GPUs taken": ([t4_node("t"), bound(pod("old"), "t")], pod("p"), "Wait: pod team-a/old on t holds it"),
     "two pods in the way": (
         [h100_node("h", gpus=2), bound(pod("a"), "h"), bound(pod("b"), "h")],
-        pod("p", gpus=2, annotations=_own(families="hopper")),
+        pod("p", gpus=2, annotations=own(families="hopper")),
         "",
     ),
     "own families that are not there": (
         [t4_node("t"), a100_node("a")],
-        pod("p", annotations=_own(families="hopper")),
+        pod("p", annotations=own(families="hopper")),
         "Set gpusched.io/families: ampere",
     ),
     "own families outside the namespace's": (
         [t4_node("t"), h100_node("h"), bound(pod("x", gpus=8), "h"), namespace(families="hopper, turing")],
-        pod("p", annotations=_own(families="hopper")),
+        pod("p", annotations=own(families="hopper")),
         "Wait: pod team-a/x on h holds it; or set gpusched.io/families: turing",
     ),
-    "own product": ([t4_node("t")], pod("p", annotations=_own(products="a100")), "Set gpusched.io/products: t4"),
+    "own product": ([t4_node("t")], pod("p", annotations=own(products="a100")), "Set gpusched.io/products: t4"),
     "own memory": (
         [t4_node("t")],
-        pod("p", annotations=_own(min_gpu_memory="40Gi")),
+        pod("p", annotations=own(min_gpu_memory="40Gi")),
         "Set gpusched.io/min-gpu-memory: 16Gi",
     ),
     "own upper bound": (
         [h100_node("h")],
-        pod("p", annotations=_own(max_gpu_memory="40Gi")),
+        pod("p", annotations=own(max_gpu_memory="40Gi")),
         "Set gpusched.io/max-gpu-memory: 80Gi",
     ),
     "own driver": (
         [t4_node("t")],
-        pod("p", annotations=_own(min_driver_version="580.10")),
+        pod("p", annotations=own(min_driver_version="580.10")),
         "Set gpusched.io/min-driver-version: 550.107.02",
     ),
     "own sharing": (
         [t4_node("t", replicas=4)],
-        pod("p", annotations=_own(sharing="none")),
+        pod("p", annotations=own(sharing="none")),
         "Remove gpusched.io/sharing",
     ),
     "own node selector": (
         [t4_node("t")],
-        pod("p", annotations=_own(node_selector="rack=7")),
+        pod("p", annotations=own(node_selector="rack=7")),
         "Remove gpusched.io/node-selector",
     ),
     "two bounds at once": (
         [t4_node("t")],
-        pod("p", annotations=_own(min_gpu_memory="40Gi", min_cuda_version="13.0")),
+        pod("p", annotations=own(min_gpu_memory="40Gi", min_cuda_version="13.0")),
         "",
     ),
     "a taint": (
@@ -181,12 +181,12 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     ),
     "anti-affinity": (
         [t4_node("t", gpus=2), bound(pod("old", labels={"app": "x"}), "t")],
-        pod("p", affinity={"podAntiAffinity": {REQUIRED: _term("x")}}),
-        "Remove the required pod anti-affinity",
+        pod("p", affinity={"podAntiAffinity": {REQUIRED: term("x")}}),
+        "Wait: pod team-a/old on t keeps it away; or remove the required pod anti-affinity",
     ),
     "affinity to nobody": (
         [t4_node("t")],
-        pod("p", affinity={"podAffinity": {REQUIRED: _term("nobody")}}),
+        pod("p", affinity={"podAffinity": {REQUIRED: term("nobody")}}),
         "Remove the required pod affinity",
     ),
     "spread": (
@@ -196,7 +196,7 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
             bound(pod("old", labels={"app": "x"}), "t"),
         ],
         pod("p", labels={"app": "x"}, topologySpreadConstraints=_SPREAD),
-        "Remove spec.topologySpreadConstraints",
+        "Wait: pod team-a/old on t keeps it away; or remove spec.topologySpreadConstraints",
     ),
     "only slices": ([_mig_node()], pod("p"), "Ask for nvidia.com/mig-1g.10gb: 1 instead of nvidia.com/gpu"),
     "the namespace's families": (
@@ -232,12 +232,12 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     ),
     "a cordoned node of the family": (
         [t4_node("t"), h100_node("h", unschedulable=True)],
-        pod("p", annotations=_own(families="hopper")),
+        pod("p", annotations=own(families="hopper")),
         "Uncordon h; or set gpusched.io/families: turing",
     ),
     "a taint on the family": (
         [t4_node("t"), h100_node("h", taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])],
-        pod("p", annotations=_own(families="hopper")),
+        pod("p", annotations=own(families="hopper")),
         "Tolerate team=b:NoSchedule",
     ),
     "a taint before a wider policy": (
@@ -247,7 +247,7 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     ),
     "own CUDA": (
         [t4_node("t"), h100_node("h", labels=gfd_labels(cuda="12.8"))],
-        pod("p", annotations=_own(min_cuda_version="13.0")),
+        pod("p", annotations=own(min_cuda_version="13.0")),
         'Set gpusched.io/min-cuda-version: "12.8"',
     ),
     "more cpu than is left": (
@@ -291,7 +291,7 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     ),
     "own CUDA where all are held": (
         [t4_node("t"), bound(pod("old"), "t")],
-        pod("p", annotations=_own(min_cuda_version="13.0")),
+        pod("p", annotations=own(min_cuda_version="13.0")),
         'Set gpusched.io/min-cuda-version: "12.4" and wait: pod team-a/old on t holds it',
     ),
 }

@@ -1,18 +1,23 @@
 """Why no node takes a pod: reasons counted over nodes, in words about this pod, and the smallest change that fits."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from gpusched.core.codes import Reason
+from gpusched.core.pod import Toleration
+from gpusched.native.taints import UNSCHEDULABLE_TAINT, untolerated
 from gpusched.native.term import looks_around
 from gpusched.placement import fit
 from gpusched.simulate.admit import Candidate
+from gpusched.simulate.evaluate import verdict
 from gpusched.simulate.expand import PlannedPod
 from gpusched.simulate.reasons.obstacle import Obstacle
 from gpusched.simulate.reasons.shortage import never_offered
 from gpusched.simulate.reasons.survey import Finding, survey
 from gpusched.simulate.reasons.wording import claim_left, message
+from gpusched.simulate.remedies.changes import is_meant
 from gpusched.simulate.remedies.remedy import suggest
 from gpusched.simulate.result import ReasonView, UnschedulableView
 from gpusched.simulate.world import World
@@ -30,8 +35,8 @@ DISTANCE: Sequence[Reason] = (
     Reason.NATIVE_POD_AFFINITY,
     Reason.SHARED_SINGLE,
     Reason.FACTS_UNKNOWN,
-    Reason.NATIVE_UNSCHEDULABLE,
     Reason.NATIVE_TAINT,
+    Reason.NATIVE_UNSCHEDULABLE,
     Reason.MEMORY,
     Reason.VERSION,
     Reason.SHARING,
@@ -45,7 +50,10 @@ DISTANCE: Sequence[Reason] = (
 _UNSEEN: Mapping[Reason, str] = {Reason.MEMORY_CLAIM: "memory claims", Reason.QUOTA: "quotas"}
 
 
-_Distance = tuple[bool, bool, int, int, str]
+_Distance = tuple[bool, bool, int, bool, int, str]
+
+#: Reasons of which it matters too what else the node holds.
+_BY_USE: Final = frozenset({Reason.MEMORY_CLAIM, Reason.NATIVE_UNSCHEDULABLE})
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -81,7 +89,7 @@ def explain_fully(planned: PlannedPod, candidate: Candidate, world: World) -> Ex
         view=UnschedulableView(reasons=groups.views(), suggestion=advice.text),
         examples=groups.examples(),
         nearest=near[1].node.name if near else None,
-        nearest_lacks=message(near[0], candidate, [near[1]], world) if near else "",
+        nearest_lacks=_lacks(near[0], near[1], candidate, world) if near else "",
         scaling=_scaling(by_reason),
         open=sum(reason is None for reason in world.elsewhere.values()),
         caveats=tuple(_caveats(candidate, world)),
@@ -118,14 +126,14 @@ class _Groups:
         self._candidate = candidate
         self._world = world
         self._told: dict[Reason, list[NodeState]] = {}
-        # The first by name of nodes that are as far: of one class and reason, for claims with as much left too.
+        # The first by name of nodes that are as far: of one class and reason, where that matters with as much left too.
         first: dict[object, tuple[Reason, NodeState]] = {}
         for reason, states, node_class in found:
             if reason is not None:
                 for state in states:
                     told = told_reason(reason, candidate, state)
                     self._told.setdefault(told, []).append(state)
-                    left = state.signature if told is Reason.MEMORY_CLAIM else ""
+                    left = state.signature if told in _BY_USE else ""
                     first.setdefault((id(node_class), told, left), (told, state))
         self._nearest = _nearest(first.values(), candidate, world)
         for those in self._told.values():
@@ -216,15 +224,48 @@ def _nearest(
     for reason, state in judged:
         left = claim_left(candidate, state, world) or 0 if reason is Reason.MEMORY_CLAIM else 0
         misfit = not _meets_rules(candidate, state)
-        distance = (not _offers(candidate, state), misfit, DISTANCE.index(reason), -left, state.node.name)
+        besides = _besides(reason, candidate, state, world)
+        distance = (
+            not _offers(candidate, state),
+            misfit,
+            DISTANCE.index(besides or reason),
+            besides is not None,
+            -left,
+            state.node.name,
+        )
         if reason not in nearest or distance < nearest[reason][0]:
             nearest[reason] = distance, state
     return nearest
 
 
+def _besides(reason: Reason, candidate: Candidate, state: NodeState, world: World) -> Reason | None:
+    """What is in the way of a node besides the reason: all that a cordoned one would lack if it were not, and for
+    taints that nobody tolerates somebody has to act just as for that.
+    """
+    spec = candidate.pod.spec
+    if reason is Reason.NATIVE_TAINT:
+        taint = untolerated(spec.tolerations, state.node.object.taints)
+        return Reason.NATIVE_UNSCHEDULABLE if taint is not None and is_meant(taint, candidate, world) else None
+    if reason is not Reason.NATIVE_UNSCHEDULABLE:
+        return None
+    cordon = Toleration(UNSCHEDULABLE_TAINT.key, effect=UNSCHEDULABLE_TAINT.effect)
+    tolerant = msgspec.structs.replace(spec, tolerations=(*spec.tolerations, cordon))
+    pod = msgspec.structs.replace(candidate.pod, spec=tolerant)
+    return verdict(msgspec.structs.replace(candidate, pod=pod), state, world)
+
+
+def _lacks(reason: Reason, state: NodeState, candidate: Candidate, world: World) -> str:
+    """All that the node lacks, in words."""
+    found = [reason]
+    if reason is Reason.NATIVE_UNSCHEDULABLE:
+        besides = _besides(reason, candidate, state, world)
+        found += [besides] if besides is not None else []
+    return "; besides, ".join(message(item, candidate, [state], world) for item in found)
+
+
 def _far(reason: Reason) -> _Distance:
     """The distance of nodes that are not at hand."""
-    return reason is Reason.NO_RESOURCE, True, DISTANCE.index(reason), 0, ""
+    return reason is Reason.NO_RESOURCE, True, DISTANCE.index(reason), False, 0, ""
 
 
 def _offers(candidate: Candidate, state: NodeState) -> bool:

@@ -4,6 +4,7 @@ claims.
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -13,6 +14,7 @@ from gpusched.core.codes import REASON_TEXT
 from gpusched.core.names import DEFAULT_SCHEDULER, OWN_NAMESPACE
 from gpusched.core.pod import Pod
 from gpusched.policy.model import Config
+from gpusched.simulate.claim_objects import ClaimObjects, PodClaims
 from gpusched.simulate.reasons.pod_status import scheduler_word
 
 
@@ -45,7 +47,8 @@ _JUDGED: Final = (
     "waiting for the preemption",
     *REASON_TEXT.values(),
 )
-#: A part of its message to what it means and what to do; {ns} stands for the namespace, \1 for what was found.
+#: A part of its message to what it means and what to do; {ns} stands for the namespace and other such for the pod's
+#: claims, \1 for what was found.
 _MEANINGS: Final = tuple(
     (re.compile(pattern), cause, change)
     for pattern, cause, change in (
@@ -71,28 +74,28 @@ _MEANINGS: Final = tuple(
         ),
         (
             r"unbound immediate PersistentVolumeClaims",
-            r"a PersistentVolumeClaim of it is not bound to a volume yet",
-            r"See what the claim waits for (a StorageClass, its provisioner, a volume): kubectl -n {ns} describe pvc",
+            r"{unbound} not bound to a volume yet",
+            r"See what the claim waits for (a StorageClass, its provisioner, a volume): {see_unbound}",
         ),
         (
             r"find available persistent volumes to bind",
-            r"no PersistentVolume there matches its PersistentVolumeClaims",
-            r"Create a volume that matches, or name a StorageClass that makes them: kubectl -n {ns} describe pvc",
+            r"no PersistentVolume there matches {unbound_claims}",
+            r"Create a volume that matches, or name a StorageClass that makes them: {see_unbound}",
         ),
         (
             r'storage ?class(?:\.storage\.k8s\.io)? "([^"]+)"',
             r"StorageClass \1 does not exist",
-            r"Create StorageClass \1, or name another in the PersistentVolumeClaim",
+            r"Create StorageClass \1, or name another in {unbound_claims}",
         ),
         (
             r"PersistentVolume's node affinity|volume node affinity|no available volume zone",
-            r"its volume can be used on other nodes only",
-            r"Let the pod go where the volume is, or use one that these nodes reach: kubectl -n {ns} describe pvc",
+            r"{volume} can be used on other nodes only",
+            r"Let the pod go where the volume is, or use one that these nodes reach: {see_volume}",
         ),
         (
             r"enough free storage",
-            r"its StorageClass has too little storage left there",
-            r"Ask for less in the PersistentVolumeClaim, or free storage",
+            r"{classes} has too little storage left there",
+            r"Ask for less in {unbound_claims}, or free storage",
         ),
         (
             r"max volume count",
@@ -101,7 +104,7 @@ _MEANINGS: Final = tuple(
         ),
         (
             r"ReadWriteOncePod|no available disk",
-            r"its volume is in use by another pod",
+            r"{volume} is in use by another pod",
             r"Wait until that pod ends, or use a volume that several pods may share",
         ),
         (
@@ -116,18 +119,18 @@ _MEANINGS: Final = tuple(
         ),
         (
             r"ResourceClaim not created yet",
-            r"its ResourceClaim has not been created from its template yet",
-            r"See that the template exists: kubectl -n {ns} get resourceclaimtemplates",
+            r"its ResourceClaim has not been created from {template} yet",
+            r"See that the template exists: kubectl -n {ns} get resourceclaimtemplates{template_names}",
         ),
         (
             r"cannot allocate all claims|resourceclaim not available on the node",
-            r"no device there is free for its ResourceClaims",
+            r"no device there is free for {devices}",
             r"Wait until a pod with such a claim ends, or ask for less in the ResourceClaim",
         ),
         (
             r"(?i)resource ?claim",
-            r"its ResourceClaims cannot be served yet",
-            r"See what the claims wait for: kubectl -n {ns} describe resourceclaims",
+            r"{devices} cannot be served yet",
+            r"See what the claims wait for: kubectl -n {ns} describe resourceclaims{device_names}",
         ),
         (
             r'^Post "|connection refused|Client\.Timeout',
@@ -136,20 +139,30 @@ _MEANINGS: Final = tuple(
         ),
     )
 )
+#: What is to be filled in.
+_BLANK: Final = re.compile(r"\{(\w+)\}|\\1")
+#: What claims and classes of the cluster tell better.
+_OF_CLAIMS: Final = re.compile(r"(?i)persistent ?volume|storage ?class|resource ?claim")
 _ALL_NODES: Final = re.compile(r"^0/\d+ nodes are available: ")
 _COUNT: Final = re.compile(r"^\d+ ")
 
 
-def obstacle(tree: Mapping[str, object], pod: Pod, config: Config) -> Obstacle | None:
-    """What the pod waits for besides; None where nobody says so. `tree` is the pod with its status."""
+def obstacle(
+    tree: Mapping[str, object], pod: Pod, config: Config, objects: ClaimObjects = MappingProxyType({})
+) -> Obstacle | None:
+    """What the pod waits for besides; None where nobody says so. `tree` is the pod with its status, `objects` are the
+    claims and classes that the cluster is known to have.
+    """
     name, word = pod.spec.scheduler_name, scheduler_word(tree)
     if not calls_gpusched(name, config):
         return _of_another(name, word, config)
     parts = _parts(word)
     foreign = [part for part in parts if not _judged(part)]
-    if not foreign:
+    claims = PodClaims(tree, pod.namespace, objects)
+    certain = list(claims.certain())
+    told = certain + [_meaning(part, claims.words()) for part in foreign if not (certain and _OF_CLAIMS.search(part))]
+    if not told:
         return Obstacle(", ".join(parts), passing=True) if parts else None
-    told = [_meaning(part, pod.namespace) for part in foreign]
     return Obstacle("; ".join(dict.fromkeys(cause for cause, _ in told)), told[0][1])
 
 
@@ -175,9 +188,13 @@ def _judged(part: str) -> bool:
     return part.startswith(_JUDGED) or "gpusched: " in part
 
 
-def _meaning(part: str, namespace: str) -> tuple[str, str]:
+def _meaning(part: str, words: Mapping[str, str]) -> tuple[str, str]:
     for pattern, cause, change in _MEANINGS:
         match = pattern.search(part)
         if match is not None:
-            return match.expand(cause.replace("{ns}", namespace)), match.expand(change.replace("{ns}", namespace))
-    return f"kube-scheduler says: {part}", f"See what kube-scheduler asks for: kubectl -n {namespace} describe pod"
+            return _filled(cause, match, words), _filled(change, match, words)
+    return f"kube-scheduler says: {part}", f"See what kube-scheduler asks for: kubectl -n {words['ns']} describe pod"
+
+
+def _filled(text: str, match: re.Match[str], words: Mapping[str, str]) -> str:
+    return _BLANK.sub(lambda blank: words[blank[1]] if blank[1] else match[1], text)

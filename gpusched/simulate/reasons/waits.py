@@ -11,6 +11,7 @@ from gpusched.core.pod import Pod
 from gpusched.core.quantity import format_mib
 from gpusched.placement.quota import Place, exceeds_quota, places
 from gpusched.simulate.admit import Candidate
+from gpusched.simulate.claim_objects import PodClaims
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import never_text
 from gpusched.simulate.placer import Placer
@@ -45,7 +46,7 @@ class Waits:
 
     def of(self, manifest: Manifest, pod: Pod) -> Wait:
         """Why a pod waits that has no node and no gate; `pod` is what was read of it."""
-        besides = obstacle(manifest.tree, pod, self._world.cluster.config)
+        besides = obstacle(manifest.tree, pod, self._world.cluster.config, self._world.claims)
         key = self._likeness(pod), besides
         if key not in self._known:
             self._known[key] = _wait(manifest, pod, besides, self._world)
@@ -127,11 +128,12 @@ def demand_text(candidate: Candidate) -> str:
     return ", ".join(parts)
 
 
-def _soon(taker: str, pod: Pod, besides: Obstacle | None) -> str:
+def _soon(taker: str, pod: Pod, besides: Obstacle | None, claims: PodClaims) -> str:
     name = pod.spec.scheduler_name
     scheduler = "kube-scheduler" if name == DEFAULT_SCHEDULER else f"scheduler {name}"
     if besides is None and pod.spec.unmodelled:
-        what = " and ".join(pod.spec.unmodelled)
+        named = claims.named()
+        what = " and ".join(pod.spec.unmodelled) + (f" ({named})" if named else "")
         return f"node {taker} has room for it; {what} are not judged here, and {scheduler} has said nothing of them yet"
     if besides is None:
         return f"node {taker} takes it now: {scheduler} should place it soon"
@@ -154,7 +156,8 @@ def _wait(manifest: Manifest, pod: Pod, besides: Obstacle | None, world: World) 
     if taker is not None:
         if besides is not None and not besides.passing:
             return Wait(demand, "", explain_besides(planned, candidate, world, besides, taker))
-        return Wait(demand, _soon(taker, pod, besides))
+        claims = PodClaims(manifest.tree, pod.namespace, world.claims)
+        return Wait(demand, _soon(taker, pod, besides, claims))
     explanation = explain_fully(planned, candidate, world)
     if besides is not None and not besides.passing:
         caveats = (f"besides, {besides.cause}", *explanation.caveats)

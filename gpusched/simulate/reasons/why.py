@@ -6,11 +6,13 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission
+from gpusched.core.fields import Field
 from gpusched.core.misspelt import asks_for_gpu
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.pod import Pod
 from gpusched.core.read_pod import read_pod
 from gpusched.simulate.admit import Candidate
+from gpusched.simulate.claim_objects import CLAIM_KINDS
 from gpusched.simulate.expand import PlannedPod, expand, no_pods
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import Outcome, gate_notes
@@ -19,6 +21,7 @@ from gpusched.simulate.reasons.explain import Explanation
 from gpusched.simulate.reasons.pod_status import status_notes
 from gpusched.simulate.reasons.stored_pod import as_stored
 from gpusched.simulate.reasons.waits import Wait, Waits, demand_text
+from gpusched.simulate.remedies.daemon_template import shut_out
 from gpusched.simulate.result import PlacementView, PodView, admission_view
 from gpusched.simulate.run import Simulation
 from gpusched.simulate.world import World
@@ -133,6 +136,7 @@ def find_workloads(manifests: Iterable[Manifest], target: Target) -> list[Manife
         manifest
         for manifest in manifests
         if (manifest.group, manifest.kind) != ("", "Pod")
+        and (manifest.group, manifest.kind) not in CLAIM_KINDS
         and manifest.namespace
         and target.kind in {"", manifest.kind.lower()}
         and target.namespace in {"", manifest.namespace}
@@ -147,7 +151,8 @@ def why_workload(manifest: Manifest, simulation: Simulation) -> Why | None:
     """
     before = len(simulation.outcomes)
     planned = expand([manifest], simulation.faults)
-    dormant = bool(planned) and planned[0].dormant
+    suspended = Field(manifest.tree).get("spec").get("suspend").value is True
+    dormant = suspended or (bool(planned) and planned[0].dormant)
     simulation.run([manifest])
     if planned and len(simulation.outcomes) == before:
         simulation.create([msgspec.structs.replace(planned[0], dormant=False, per_node=False)])
@@ -221,7 +226,9 @@ def why_standing(manifest: Manifest, world: World, waits: Waits | None = None) -
     if pod.spec.node_name:
         slots = candidate.request.demand.slots if candidate.request is not None else {}
         placement = PlacementView(node=pod.spec.node_name, resources=dict(sorted(slots.items())), score=0)
-        return _with(answer, history=_history(pod, candidate, world), placement=placement)
+        shut = shut_out(candidate, world) if pod.owner is not None and pod.owner.kind == "DaemonSet" else ""
+        notes = (*view.notes, *([f"{view.owner}: {shut}"] if shut else ()))
+        return _with(answer, history=_history(pod, candidate, world), placement=placement, notes=notes)
     if QUOTA_GATE in pod.spec.gates:
         return _with(answer, line=waits.line(pod), gated="quota")
     return _with(answer, gated=pod.spec.gates[0])
@@ -237,7 +244,8 @@ def _waiting(answer: Why, wait: Wait) -> Why:
 
 def _where_to_change(suggestion: str, owner: str | None) -> tuple[str, ...]:
     """Pods that a controller made are changed where it has their template."""
-    if owner is None or not (suggestion.startswith(_OF_PODS) or "; or " in suggestion):
+    options = [option[:1].upper() + option[1:] for option in suggestion.split("; or ")]
+    if owner is None or not any(option.startswith(_OF_PODS) for option in options):
         return ()
     return (f"change it in the pod template: {owner} made this pod and would make the same again",)
 

@@ -17,6 +17,8 @@ from gpusched.simulate.world import World
 
 #: Values tried of one annotation, the nearest to the pod's own first.
 _VALUES: Final = 8
+#: Annotations that choose the GPU itself.
+_OF_GPUS: Final = frozenset({"families", "products", "sharing", "min-gpu-memory", "max-gpu-memory"})
 _Values = Callable[[Policy, Iterable[Pool]], list[str]]
 
 
@@ -30,9 +32,10 @@ def annotation_changes(tree: Mapping[str, object], candidate: Candidate, world: 
         if key not in candidate.pod.annotations:
             continue
         path = ("metadata", "annotations", key)
+        loss = Loss.KIND if name in _OF_GPUS else Loss.WISH
         for value in values(own, pools)[:_VALUES]:
-            yield Change(f"set {key}: {_as_yaml(value)}", put(tree, path, value), Loss.WISH)
-        yield Change(f"remove {key}", drop(tree, path), Loss.WISH)
+            yield Change(f"set {key}: {_as_yaml(value)}", put(tree, path, value), loss)
+        yield Change(f"remove {key}", drop(tree, path), loss)
 
 
 def _as_yaml(value: str) -> str:

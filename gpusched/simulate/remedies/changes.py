@@ -61,9 +61,11 @@ def _claims(tree: _Tree, candidate: Candidate, offer: Offer) -> Iterator[Change]
     request = candidate.request
     if request is None or request.demand.claim_mib is None:
         return
-    if offer.claim_mib >= _LEAST_CLAIM_MIB:
-        text = format_mib(offer.claim_mib)
-        loss = Loss.CLAIM if 2 * offer.claim_mib >= request.demand.claim_mib else Loss.LESS
+    for amount in dict.fromkeys((offer.claim_mib, offer.claim_empty_mib)):
+        if not _LEAST_CLAIM_MIB <= amount < request.demand.claim_mib:
+            continue
+        text = format_mib(amount)
+        loss = Loss.CLAIM if 2 * amount >= request.demand.claim_mib else Loss.LESS
         yield Change(f"set {_CLAIM}: {text}", put(tree, ("metadata", "annotations", _CLAIM), text), loss)
     yield Change(f"remove {_CLAIM}", drop(tree, ("metadata", "annotations", _CLAIM)), Loss.LESS)
 
@@ -89,13 +91,13 @@ def _most(resource: str, offer: Offer) -> int:
 
 def _tolerations(tree: _Tree, candidate: Candidate, offer: Offer, world: World) -> Iterator[Change]:
     for taint in offer.taints:
-        if _is_meant(taint, candidate, world):
+        if is_meant(taint, candidate, world):
             continue
         value = f"={taint.value}" if taint.value else ""
         yield Change(f"tolerate {taint.key}{value}:{taint.effect}", tolerate(tree, taint), Loss.NOTHING)
 
 
-def _is_meant(taint: Taint, candidate: Candidate, world: World) -> bool:
+def is_meant(taint: Taint, candidate: Candidate, world: World) -> bool:
     """Whether the taint is there to keep just such pods away: off GPU nodes those that ask for none."""
     guards_gpus = world.cluster.resources.vendor(taint.key) is not None
     return taint.key.startswith(_SYSTEM_TAINTS) or (guards_gpus and candidate.request is None)
@@ -109,4 +111,5 @@ def _rules(tree: _Tree, candidate: Candidate) -> Iterator[Change]:
         (spec.spread, "spec.topologySpreadConstraints", ("topologySpreadConstraints",)),
     ):
         if present:
-            yield Change(f"remove {name}", drop(tree, ("spec", *path)), Loss.WISH)
+            changed = drop(tree, ("spec", *path))
+            yield Change(f"remove {name}", changed, Loss.WISH, shared=present is spec.pod_anti_affinity)

@@ -8,8 +8,10 @@ import msgspec
 from gpusched.core.claims import largest_possible_claim
 from gpusched.core.codes import Reason
 from gpusched.core.node import Taint
+from gpusched.core.usage import PoolUse
 from gpusched.native.resources import missing
 from gpusched.native.taints import untolerated
+from gpusched.placement.fit import static_reason
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
@@ -23,12 +25,14 @@ Room = Mapping[str, int]
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """The most of everything. `claim_mib` is per slot, where claims alone are in the way; `slots` are those of the
-    largest node, used or not, by GPU resource asked for; `rooms` are of nodes that lack shared resources alone. `small`
-    are shared resources that no node with such GPUs has enough of, even when it is empty. `taints` keep nodes away.
+    """The most of everything. `claim_mib` is per slot, where claims alone are in the way, `claim_empty_mib` of nodes
+    that hold nothing; `slots` are those of the largest node, used or not, by GPU resource asked for; `rooms` are of
+    nodes that lack shared resources alone. `small` are shared resources that no node with such GPUs has enough of, even
+    when it is empty. `taints` keep nodes away.
     """
 
     claim_mib: int
+    claim_empty_mib: int
     taints: tuple[Taint, ...]
     slots: Mapping[str, int]
     rooms: tuple[Room, ...]
@@ -41,6 +45,7 @@ def offer_to(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], 
     states = [state for group in by_reason.values() for state in group]
     return Offer(
         claim_mib=_claim(asked, by_reason.get(Reason.MEMORY_CLAIM, []), world),
+        claim_empty_mib=_claim(asked, _fitting(candidate, states), world, empty=True),
         taints=_taints(candidate, by_reason.get(Reason.NATIVE_TAINT, [])),
         slots={
             resource: max((state.node.object.allocatable.get(resource, 0) for state in states), default=0)
@@ -74,12 +79,24 @@ def _offered(state: NodeState) -> frozenset[str]:
     return frozenset(pool.resource for pool in state.node.pools if pool.slots) | state.node.dra_resources
 
 
-def _claim(asked: Mapping[str, int], states: list[NodeState], world: World) -> int:
+def _fitting(candidate: Candidate, states: list[NodeState]) -> list[NodeState]:
+    """The nodes whose GPUs are of the right kind, in use or not."""
+    request = candidate.request
+    return [state for state in states if request is not None and static_reason(request, state.node) is None]
+
+
+def _claim(asked: Mapping[str, int], states: list[NodeState], world: World, *, empty: bool = False) -> int:
+    """The largest claim per slot that some node would take, now or if nothing were held there."""
     config = world.cluster.config
-    alike = {state.signature: state for state in states}
     possible = [
-        largest_possible_claim(pool, state.use(resource), slots, config.claim_reserve, config.claim_above_slot)
-        for state in alike.values()
+        largest_possible_claim(
+            pool,
+            PoolUse() if empty else state.use(resource),
+            min(slots, pool.slots) if empty else slots,
+            config.claim_reserve,
+            config.claim_above_slot,
+        )
+        for state in {state.signature: state for state in states}.values()
         for resource, slots in asked.items()
         if (pool := state.node.pool(resource)) is not None
     ]

@@ -1,29 +1,25 @@
 """Finds the smallest change that makes a pod fit, by trying: what is suggested has been seen to work."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import combinations
+from itertools import chain, combinations, islice
 from typing import Final
 
 import msgspec
 
 from gpusched.core.codes import Reason
 from gpusched.core.names import PREFIX
-from gpusched.native.daemonset import daemon_pod
 from gpusched.native.resources import missing
-from gpusched.native.taints import UNSCHEDULABLE_TAINT
 from gpusched.placement.fit import live_reason, static_reason
-from gpusched.simulate.admit import Candidate, admit
+from gpusched.simulate.admit import Candidate
 from gpusched.simulate.expand import PlannedPod
-from gpusched.simulate.placer import Placer
-from gpusched.simulate.reasons.survey import survey
 from gpusched.simulate.remedies.amount_changes import amount_text
 from gpusched.simulate.remedies.change import Change, Loss
 from gpusched.simulate.remedies.changes import pod_changes, renamed
 from gpusched.simulate.remedies.daemon_template import template_change
 from gpusched.simulate.remedies.offer import Offer, offer_to
-from gpusched.simulate.remedies.substitutes import slot_memory
-from gpusched.simulate.remedies.waiting import release_that_fits
-from gpusched.simulate.tree_edit import put, tolerate
+from gpusched.simulate.remedies.siblings import are_siblings, fewer_replicas
+from gpusched.simulate.remedies.trials import Advice, Trials
+from gpusched.simulate.remedies.waiting import Release, release_that_fits
 from gpusched.simulate.world import World
 from gpusched.state.events import NamespaceObject, Upsert
 from gpusched.state.node_state import NodeState
@@ -32,97 +28,6 @@ from gpusched.state.node_state import NodeState
 _PAIRS: Final = 60
 #: Changes tried together with waiting when nothing else fits.
 _WAITED: Final = 16
-#: Nodes asked for one suggestion at most: what is not found by then is not looked for.
-_VERDICTS: Final = 100_000
-
-
-class Advice(msgspec.Struct, frozen=True):
-    """What to do, as a sentence without a final period, and the node that it is about or that would take the pod."""
-
-    text: str
-    node: str = ""
-
-
-class _Trials:
-    """Tries changes of one pod on the cluster until the budget is spent."""
-
-    def __init__(self, planned: PlannedPod, waiting: Candidate, world: World) -> None:
-        self._planned = planned
-        self._uid = waiting.pod.uid
-        self._asked = waiting.request.demand.slots if waiting.request is not None else {}
-        self._world = world
-        self._left = _VERDICTS
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is tried."""
-        return self._left <= 0
-
-    def taker(self, tree: Mapping[str, object], *, best: bool = False) -> NodeState | None:
-        """Some node that takes the changed pod if it is admitted, or the one that the scheduler would choose.
-
-        It stays the pod that the quota may count already. None where the budget is spent before a node is found.
-        """
-        candidate = self._changed(tree)
-        if candidate is None:
-            return None
-        state = self._first(candidate)
-        name = Placer(self._world).choose(candidate, None, self._planned.pinned) if best and state is not None else None
-        return state if name is None else self._world.cluster.nodes[name]
-
-    def waited(self, change: Change) -> Advice | None:
-        """What to say of a change after which the pod fits once others end; None where it does not even then."""
-        candidate = self._changed(change.tree)
-        if candidate is None:
-            return None
-        by_reason: dict[Reason, list[NodeState]] = {}
-        for found in survey(candidate, self._world, self._planned.pinned):
-            self._left -= 1
-            if found.reason is not None:
-                by_reason.setdefault(found.reason, []).extend(found.states)
-        release = release_that_fits(candidate, by_reason, self._world)
-        words = None if release is None else self._words(change, self._world.cluster.nodes[release.node])
-        return Advice(f"{words} and wait: {release.text}", release.node) if release is not None and words else None
-
-    def _changed(self, tree: Mapping[str, object]) -> Candidate | None:
-        """The changed pod as the scheduler meets it; None where it is refused, or nothing more is tried."""
-        if self.over:
-            return None
-        known = put(tree, ("metadata", "uid"), self._uid)
-        candidate = admit(msgspec.structs.replace(self._planned, tree=known), self._world).candidate
-        if candidate is None or not self._planned.pinned:
-            return candidate
-        return msgspec.structs.replace(candidate, pod=daemon_pod(candidate.pod, self._planned.pinned))
-
-    def made(self, change: Change) -> Advice | None:
-        """What to say of a change, with what the pod would get by it; None where it does not fit."""
-        state = self.taker(change.tree, best=bool(change.resource))
-        words = None if state is None else self._words(change, state)
-        return Advice(words, state.node.name) if state is not None and words is not None else None
-
-    def _words(self, change: Change, state: NodeState) -> str | None:
-        """The change and what the pod would get by it on this node; None where that is too little memory."""
-        pool = state.node.pool(change.resource)
-        if pool is None:
-            return change.text + change.besides
-        memory = slot_memory(pool)
-        if memory is not None and memory < change.least_mib:
-            return None
-        each = f"{memory / 1024:.1f}Gi" if memory is not None else ""
-        if pool.shared:
-            gets = f" (shared slots of {state.node.name}{f', {each} each' if each else ''})"
-        else:
-            gets = f" ({each})" if each and change.resource not in self._asked else ""
-        return change.text + gets + change.besides
-
-    def _first(self, candidate: Candidate) -> NodeState | None:
-        for found in survey(candidate, self._world, self._planned.pinned):
-            if found.reason is None:
-                return found.states[0]
-            self._left -= 1
-            if self.over:
-                break
-        return None
 
 
 def suggest(
@@ -133,15 +38,13 @@ def suggest(
     """
     if not world.cluster.nodes:
         return Advice("the cluster has no nodes")
-    trials = _Trials(planned, candidate, world)
+    trials = Trials(planned, candidate, world)
     offer = offer_to(candidate, by_reason, world)
     slips = list(renamed(planned.tree, candidate, world))
     changes = sorted(pod_changes(planned.tree, candidate, offer, world), key=lambda change: change.loss)
     for advice in _in_order(planned, candidate, by_reason, world, trials, slips, changes):
         return _sentence(advice)
-    for first, second in _pairs(candidate, offer, [*slips, *changes], world, trials):
-        return _sentence(Advice(f"{first.text} and {second.text}"))
-    for advice in _found(trials.waited(change) for change in [*slips, *changes][:_WAITED]):
+    for advice in _together(candidate, offer, [*slips, *changes], world, trials):
         return _sentence(advice)
     if slips:
         end = "" if world.elsewhere else "; no node has room for that now"
@@ -152,7 +55,7 @@ def suggest(
 
 def recreated_fits(planned: PlannedPod, candidate: Candidate, world: World) -> bool:
     """Whether some node would take the pod if it were created anew without any change."""
-    return _Trials(planned, candidate, world).taker(planned.tree) is not None
+    return Trials(planned, candidate, world).taker(planned.tree) is not None
 
 
 def _sentence(advice: Advice) -> Advice:
@@ -164,7 +67,7 @@ def _in_order(
     candidate: Candidate,
     by_reason: Mapping[Reason, list[NodeState]],
     world: World,
-    trials: _Trials,
+    trials: Trials,
     slips: list[Change],
     changes: list[Change],
 ) -> Iterator[Advice]:
@@ -174,42 +77,69 @@ def _in_order(
     if template is not None:
         yield Advice(template, planned.pinned)
     gentle = [change for change in changes if change.loss < Loss.OTHER]
-    for advice in _by_others(planned, candidate, by_reason, world, trials):
-        # Who cannot wait takes less of the same.
-        less_first = sorted(gentle, key=lambda change: change.loss not in {Loss.CLAIM, Loss.LESS})
-        other = next(_found(trials.made(change) for change in less_first), None)
-        yield advice if other is None else Advice(f"{advice.text}; or {other.text}", advice.node)
+    # Who cannot wait takes less of the same.
+    less_first = sorted(gentle, key=lambda change: change.loss not in {Loss.CLAIM, Loss.LESS})
+    release = release_that_fits(candidate, by_reason, world)
+    by_hand = _by_hand(planned, candidate, by_reason, world, trials, release)
+    for advice in _in_time(candidate, by_reason, world, release):
+        yield _either(advice, chain(_found(trials.made(change) for change in less_first), by_hand))
+    for advice in _found(trials.made(change) for change in gentle if change.loss is Loss.NOTHING):
+        yield _either(advice, by_hand)
+    for advice in by_hand:
+        yield _either(advice, chain(_found(trials.made(change) for change in less_first), by_hand))
     yield from _found(trials.made(change) for change in gentle)
     yield from _policy_changes(planned, candidate, world, trials)
-    yield from _found(trials.made(change) for change in changes if change.loss is Loss.OTHER)
+    for advice in _found(trials.made(change) for change in changes if change.loss is Loss.OTHER):
+        milder = next(_found(trials.later(change) for change in gentle[:_WAITED]), None)
+        yield advice if milder is None else _either(milder, iter((advice,)))
+
+
+def _either(advice: Advice, others: Iterator[Advice]) -> Advice:
+    """The advice with the first of the others, if any."""
+    other = next(others, None)
+    if other is None:
+        return advice
+    return Advice(f"{advice.text}; or {other.text[0].lower()}{other.text[1:]}", advice.node)
 
 
 def _found(advices: Iterable[Advice | None]) -> Iterator[Advice]:
     return (advice for advice in advices if advice is not None)
 
 
-def _by_others(
+def _in_time(
+    candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World, release: Release | None
+) -> Iterator[Advice]:
+    """What passes while the pod stays as it is: a pod that goes, a partitioning that ends, a pod that ends."""
+    if release is not None and release.going:
+        yield Advice(f"Wait: {release.text}", release.node)
+    changing = _changing(candidate, by_reason, world)
+    if changing is not None:
+        yield Advice(f"Wait until the GPUs of {changing} are reconfigured", changing)
+    if release is not None and not release.rules:
+        yield Advice(f"Wait: {release.text}", release.node)
+
+
+def _by_hand(
     planned: PlannedPod,
     candidate: Candidate,
     by_reason: Mapping[Reason, list[NodeState]],
     world: World,
-    trials: _Trials,
+    trials: Trials,
+    release: Release | None,
 ) -> Iterator[Advice]:
-    """What passes or others can do while the pod stays as it is: a pod that goes, a node to uncordon, its
-    partitioning, a pod to end.
+    """What somebody has to do while the pod stays as it is: uncordon a node, end a pod that rules keep it away from, or
+    run fewer of its siblings.
     """
-    release = release_that_fits(candidate, by_reason, world)
-    if release is not None and release.going:
-        yield Advice(f"Wait: {release.text}", release.node)
     if Reason.NATIVE_UNSCHEDULABLE in by_reason:
-        cordoned = trials.taker(tolerate(planned.tree, UNSCHEDULABLE_TAINT))
+        cordoned = trials.uncordoned(planned.tree)
         if cordoned is not None:
             yield Advice(f"Uncordon {cordoned.node.name}", cordoned.node.name)
-    changing = _changing(candidate, by_reason, world)
-    if changing is not None:
-        yield Advice(f"Wait until the GPUs of {changing} are reconfigured", changing)
-    if release is not None:
+    if release is not None and release.rules and not release.going:
         yield Advice(f"Wait: {release.text}", release.node)
+    lasting = are_siblings(candidate.pod, candidate.pod)
+    crowded = release_that_fits(candidate, by_reason, world, siblings=True) if lasting else None
+    if crowded is not None and crowded.crowded:
+        yield Advice(fewer_replicas(candidate.pod, world), crowded.node)
 
 
 def _changing(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World) -> str | None:
@@ -229,7 +159,7 @@ def _changing(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]],
     return None
 
 
-def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World, trials: _Trials) -> Iterator[Advice]:
+def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World, trials: Trials) -> Iterator[Advice]:
     """Keys of the namespace's policy without which the pod would fit. The policy is put back after each try."""
     if candidate.request is None:
         return
@@ -252,16 +182,25 @@ def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World, tri
             yield Advice(text, taker.node.name)
 
 
-def _pairs(
-    candidate: Candidate, offer: Offer, changes: list[Change], world: World, trials: _Trials
-) -> Iterator[tuple[Change, Change]]:
-    """Two changes of the pod that fit together: the second is made on the outcome of the first."""
-    for tried, (first, second) in enumerate(combinations(changes, 2)):
-        if tried >= _PAIRS or trials.over:
-            return
+def _together(
+    candidate: Candidate, offer: Offer, changes: list[Change], world: World, trials: Trials
+) -> Iterator[Advice]:
+    """Measures that help together: a change and waiting, then two changes, and those and waiting."""
+    mild = [change for change in changes[:_WAITED] if change.loss < Loss.KIND]
+    yield from _found(trials.later(change) for change in mild)
+    pairs = list(_pairs(candidate, offer, changes, world))
+    yield from (Advice(pair.text) for pair in pairs if trials.made(pair) is not None)
+    yield from _found(trials.later(change) for change in changes[:_WAITED] if change not in mild)
+    yield from _found(trials.later(pair) for pair in pairs)
+
+
+def _pairs(candidate: Candidate, offer: Offer, changes: list[Change], world: World) -> Iterator[Change]:
+    """Two changes of the pod in one: the second is made on the outcome of the first."""
+    for first, second in islice(combinations(changes, 2), _PAIRS):
         for both in pod_changes(first.tree, candidate, offer, world):
-            if both.text == second.text and trials.made(both) is not None:
-                yield first, second
+            if both.text == second.text:
+                text = f"{first.text} and {second.text}"
+                yield msgspec.structs.replace(both, text=text, loss=max(first.loss, second.loss))
 
 
 def _new_node(candidate: Candidate, offer: Offer) -> str:

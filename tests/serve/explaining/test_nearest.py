@@ -83,4 +83,4 @@ def test_some_of_every_reason_and_unlike_ones_first() -> None:
     cluster = cluster_of(*cordoned, *tainted)
     chosen = sample(verdicts(cluster, pod()), cluster)
     assert len(chosen) == SAMPLE
-    assert chosen[:6] == ["h00", "t00", "h01", "t01", "h02", "t02"]
+    assert chosen[:6] == ["t00", "h00", "t01", "h01", "t02", "h02"]

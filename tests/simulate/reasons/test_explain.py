@@ -4,7 +4,7 @@ import pytest
 
 from gpusched.simulate.reasons.explain import Explanation, explain_fully
 from gpusched.simulate.result import ReasonView
-from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
+from tests.build import Tree, bound, container, h100_node, namespace, pod, t4_node
 from tests.simulate.scene import cpu_node, cpu_pod, owned, simulate
 
 
@@ -103,10 +103,39 @@ def test_the_reason_of_the_nearest_node_comes_first_and_nodes_that_offer_nothing
     ]
 
     assert [code for code, _, _ in reasons(cluster, pod("p"))] == [
-        "native-unschedulable",
         "native-taint",
+        "native-unschedulable",
         "no-resource",
     ]
+
+
+@pytest.mark.parametrize(
+    ("other", "selector", "nearest"),
+    [
+        ({}, {}, "b"),
+        ({}, {"disk": "ssd"}, "b"),
+        (_taint("x"), {"disk": "ssd"}, "b"),
+        (_taint("node.kubernetes.io/not-ready"), {}, "a"),
+    ],
+)
+def test_a_cordoned_node_is_as_far_as_all_that_it_lacks(
+    other: dict[str, Any], selector: dict[str, str], nearest: str
+) -> None:
+    # Nothing helps against that, so the nearest node is not the one of a suggestion.
+    asking = container(resources={"limits": {"nvidia.com/gpu": 1, "example.com/fpga": 1}})
+    cluster = [t4_node("a", unschedulable=True), t4_node("b", **other)]
+
+    assert explained(cluster, pod("p", "team-a", asking, nodeSelector=selector)).nearest == nearest
+
+
+def test_what_a_cordoned_node_lacks_besides_is_told() -> None:
+    daemon = owned(bound(pod("d"), "a"), "DaemonSet", "d")
+    found = explained([t4_node("a", unschedulable=True), daemon], pod("p"))
+
+    assert (found.nearest, found.nearest_lacks) == (
+        "a",
+        "a is cordoned; besides, not enough nvidia.com/gpu: asks for 1, none free",
+    )
 
 
 def test_the_nearest_node_is_the_one_with_the_most_left() -> None:

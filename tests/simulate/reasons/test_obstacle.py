@@ -147,7 +147,8 @@ def test_nothing_is_promised_of_what_is_not_judged() -> None:
 
     assert answer.view.unschedulable is None
     assert answer.history == (
-        "node t has room for it; resourceClaims are not judged here, and kube-scheduler has said nothing of them yet"
+        "node t has room for it; resourceClaims (ResourceClaim gone) are not judged here,"
+        " and kube-scheduler has said nothing of them yet"
     )
 
 

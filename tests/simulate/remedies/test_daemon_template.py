@@ -10,6 +10,11 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ZONED = {"accelerator": "yes", "rack": "7", "topology.kubernetes.io/zone": "a"}
 ADD = 'Add nodeSelector {}: "{}" to the pod template: this node offers no nvidia.com/gpu'
 
+LABEL = (
+    'Label the nodes that have GPUs, as GPU Feature Discovery does with nvidia.com/gpu.present: "true", and add that'
+    " nodeSelector to the pod template"
+)
+
 
 def _made_for(name: str) -> Tree:
     field = {"key": "metadata.name", "operator": "In", "values": [name]}
@@ -48,15 +53,39 @@ def test_what_is_suggested_makes_pods_on_gpu_nodes_alone() -> None:
     assert after == {"ds-h100": None, "ds-t4": None}
 
 
+def test_where_no_node_has_such_gpus_nothing_is_selected() -> None:
+    assert _suggestion(_made_for("cpu"), cpu_node()).startswith("No small change fits")
+
+
 @pytest.mark.parametrize(
-    ("cluster", "start"),
+    ("cluster", "selection"),
     [
-        ([cpu_node()], "No small change fits"),
-        ([cpu_node(labels={"nvidia.com/gpu.present": "true"}), node("bare")], "No small change fits"),
+        # It would leave out GPUs of other products.
+        (
+            [node("g", labels={"cloud.google.com/gke-accelerator": "nvidia-l4"})],
+            "Add required node affinity cloud.google.com/gke-accelerator Exists to the pod template",
+        ),
+        # It stands there by chance.
+        (
+            [node("g", labels={"rack": "7"})],
+            LABEL,
+        ),
     ],
 )
-def test_where_no_label_tells_none_is_suggested(cluster: list[Tree], start: str) -> None:
-    assert _suggestion(_made_for("cpu"), *cluster).startswith(start)
+def test_a_label_that_tells_of_this_cluster_alone_is_none(cluster: list[Tree], selection: str) -> None:
+    found = _suggestion(_made_for("cpu"), cpu_node(labels={"rack": "8"}), *cluster)
+
+    assert found == f"{selection}: this node offers no nvidia.com/gpu"
+
+
+def test_gpu_nodes_whose_taints_are_not_tolerated_are_told() -> None:
+    shut = t4_node("t", taints=[{"key": "team", "value": "b", "effect": "NoSchedule"}])
+    said = "no pod is made for t (taint team=b:NoSchedule is not tolerated)"
+
+    found = _suggestion(_made_for("cpu"), cpu_node(), h100_node(), shut)
+    assert found == f"{ADD.format('nvidia.com/gpu.present', 'true')}; {said}"
+    running = bound(_made_for("h100"), "h100")
+    assert f"DaemonSet/ds: {said}" in why_standing(manifest(running), world_of(h100_node(), shut, running)).view.notes
 
 
 def test_a_full_node_of_its_own_is_waited_for() -> None:

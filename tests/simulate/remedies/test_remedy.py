@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from gpusched.simulate.tree_edit import drop, put, with_resource
-from tests.build import Tree, bound, pod, t4_node
-from tests.simulate.scene import cpu_node, only, views, workload
+from tests.build import Tree, bound, h100_node, pod, t4_node
+from tests.simulate.combined import ANTI, COMBINED
+from tests.simulate.scene import cpu_node, only, owned, views, workload
 from tests.simulate.situations import PLUGIN, SITUATIONS, STATE
 
 ANNOTATIONS = ("metadata", "annotations")
@@ -79,7 +80,7 @@ def _reconfigure(edited: Edited, name: str) -> None:
     tree["status"]["allocatable"] |= {"nvidia.com/gpu": tree["metadata"]["labels"]["nvidia.com/gpu.count"]}
 
 
-def _wait(edited: Edited, names: str, _node: str) -> None:
+def _wait(edited: Edited, names: str) -> None:
     for name in names.split(", "):
         edited.cluster.remove(_find(edited.cluster, "Pod", name.partition("/")[2]))
 
@@ -103,9 +104,9 @@ EDITS: list[tuple[str, Callable[..., None]]] = [
     (r"[Rr]emove the required pod anti-affinity", _drop_anti_affinity),
     (r"[Rr]emove the required pod affinity", _drop_pod_affinity),
     (r"[Rr]emove spec\.topologySpreadConstraints", _drop_spread),
-    (r"Uncordon (\S+)", _uncordon),
+    (r"[Uu]ncordon (\S+)", _uncordon),
     (r"Wait until the GPUs of (\S+) are reconfigured", _reconfigure),
-    (r"[Ww]ait: pods? (.+) on (\S+) (?:holds? it|is going|are going)", _wait),
+    (r"[Ww]ait: pods? (.+?)(?: on \S+)? (?:holds? it|keeps? it away|is going|are going)", _wait),
     (r"An admin may widen (\S+) of namespace (\S+) \(now (.+)\)", _widen),
 ]
 
@@ -120,9 +121,9 @@ def follow(suggestion: str, edited: Edited) -> None:
         edit(edited, *found.groups())
 
 
-@pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.parametrize("name", SITUATIONS | COMBINED)
 def test_what_is_suggested_makes_the_pod_fit(name: str) -> None:
-    cluster, tree, expected = SITUATIONS[name]
+    cluster, tree, expected = (SITUATIONS | COMBINED)[name]
     before = only(cluster, tree)
     assert before.unschedulable is not None
     suggestion = before.unschedulable.suggestion
@@ -158,6 +159,47 @@ def test_however_many_are_asked_for_as_many_as_fit_are_found(gpus: int) -> None:
 
     assert view.unschedulable is not None
     assert view.unschedulable.suggestion.startswith("Ask for nvidia.com/gpu: 5 in container")
+
+
+def _standing(kind: str, name: str, tree: Tree, node_name: str) -> Tree:
+    return owned(bound(tree, node_name), kind, name)
+
+
+def _advice(cluster: list[Tree], tree: Tree) -> str:
+    view = only(cluster, tree)
+    assert view.unschedulable is not None
+    return view.unschedulable.suggestion
+
+
+def test_pods_of_its_own_workload_are_not_waited_for() -> None:
+    held = [_standing("ReplicaSet", "web-1", pod(f"web-1-{name}", gpus=4), "h") for name in "ab"]
+    waiting = owned(pod("web-1-c", gpus=4), "ReplicaSet", "web-1")
+
+    assert _advice([h100_node("h"), *held], waiting) == "Scale ReplicaSet/web-1 to 2 replicas"
+
+
+def test_a_pod_of_another_workload_is() -> None:
+    held = [_standing("ReplicaSet", name, pod(f"{name}-a", gpus=4), "h") for name in ("web-1", "api-1")]
+    waiting = owned(pod("web-1-c", gpus=4), "ReplicaSet", "web-1")
+
+    assert _advice([h100_node("h"), *held], waiting) == "Wait: pod team-a/api-1-a on h holds it"
+
+
+def test_a_job_waits_for_its_own_pods() -> None:
+    held = _standing("Job", "train", pod("train-a", gpus=8), "h")
+
+    assert _advice([h100_node("h"), held], owned(pod("train-b", gpus=8), "Job", "train")) == (
+        "Wait: pod team-a/train-a on h holds it"
+    )
+
+
+def test_a_rule_that_siblings_have_too_is_dropped_in_their_template() -> None:
+    parts: Tree = {"labels": {"app": "x"}, "affinity": ANTI}
+    held = _standing("StatefulSet", "db", pod("db-0", **parts), "h")
+
+    assert _advice([h100_node("h"), held], owned(pod("db-1", **parts), "StatefulSet", "db")) == (
+        "Scale StatefulSet/db to 1 replica; or remove the required pod anti-affinity"
+    )
 
 
 def test_a_daemonset_pod_is_helped_on_its_own_node() -> None:

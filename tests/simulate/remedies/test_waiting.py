@@ -6,7 +6,7 @@ import pytest
 
 from gpusched.core.codes import Reason
 from gpusched.simulate.reasons.explain import explain_fully
-from gpusched.simulate.remedies import remedy, waiting
+from gpusched.simulate.remedies import trials, waiting
 from gpusched.simulate.run import Simulation
 from gpusched.simulate.world import World
 from tests.build import Tree, a100_node, bound, h100_node, namespace, pod, t4_node
@@ -77,7 +77,7 @@ def _after(calls: int, answer: object) -> Callable[..., object]:
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "answer"), [(remedy, "survey", ()), (waiting, "verdict", Reason.FREE_REPLICAS)]
+    ("module", "name", "answer"), [(trials, "survey", ()), (waiting, "verdict", Reason.FREE_REPLICAS)]
 )
 @pytest.mark.parametrize("calls", [0, 1, 2])
 def test_the_books_are_put_back_when_a_question_breaks(
