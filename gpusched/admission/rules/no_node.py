@@ -8,8 +8,10 @@ from gpusched.admission.rules.objection import Force, Objection
 from gpusched.admission.rules.present import could_serve, eligible_nodes
 from gpusched.core.codes import Code
 from gpusched.core.demand import Demand
+from gpusched.core.names import LOWERED_ANNOTATION, PREFIX
 from gpusched.core.node import Node
 from gpusched.core.pod import Pod
+from gpusched.dialects.labels import MIXED
 from gpusched.policy.rule import POD, here, rules_in_force
 
 #: Characters for the sentence of a warning.
@@ -81,9 +83,23 @@ def _broken(pod: Pod, demand: Demand, ctx: Context) -> tuple[str, ...]:
             return f"no present node meets {words} ({there})", f"no present node meets {rule.name}{whose}"
         if not all(met):
             at_odds.append((words, f"{rule.name}{whose}" if whose else f"its {rule.name}", rule.name))
-    if pod.spec.node_selector or pod.spec.node_affinity is not None:
+    if pod.spec.node_selector or _has_affinity(pod, ctx):
         at_odds.append(("its node selector and affinity", "node selector", "node selector"))
     if len(at_odds) < 2:
         return ()
     together = (" and ".join(dict.fromkeys(words)) for words in zip(*at_odds, strict=True))
     return tuple(f"no present node meets {words} together" for words in together)
+
+
+def _has_affinity(pod: Pod, ctx: Context) -> bool:
+    """Whether the author wrote some. In a pod that comes in again lowered terms stand besides; what is the author's is
+    in those for mixed nodes too.
+    """
+    terms = pod.spec.node_affinity
+    if terms is None or LOWERED_ANNOTATION not in pod.annotations:
+        return terms is not None
+    lowered = ctx.resolution.constraints.node_selector
+    parts = [part for term in terms if any(part.key == MIXED for part in term.expressions) for part in term.expressions]
+    return any(term.fields for term in terms) or any(
+        not part.key.startswith(PREFIX) and part not in lowered for part in parts
+    )

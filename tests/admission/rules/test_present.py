@@ -13,6 +13,8 @@ from tests.admission.patching import mutated_pod
 from tests.build import container, pod
 
 _TURING = "no present node meets families turing of namespace team-a ({}). Autoscaled nodes may."
+_ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+_IN_ZONE_A = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [_ZONE_A]}}}
 _H100 = gpu_node("h", 8, family="hopper", product="h100-80gb-hbm3", memory=81559)
 
 
@@ -91,6 +93,23 @@ def test_the_pods_own_node_selector_counts() -> None:
         ["gpu-no-node: no present node is labelled zone=b. Autoscaled nodes may."],
     )
     assert codes(judged(pod(nodeSelector={"zone": "a"}), facts=facts)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("own", "rules"),
+    [
+        ({}, "families turing and min-gpu-memory 40Gi together"),
+        ({"affinity": _IN_ZONE_A}, "families turing and min-gpu-memory 40Gi and its node selector"),
+    ],
+)
+def test_lowered_affinity_is_not_taken_for_the_authors(own: dict[str, object], rules: str) -> None:
+    """A webhook that comes later has the pod reviewed again, with what the first review has added."""
+    facts = facts_of(gpu_node("t"), _H100)
+    tree = pod(annotations={"gpusched.io/families": "turing", "gpusched.io/min-gpu-memory": "40Gi"}, **own)
+    first = judged(tree, facts=facts)
+
+    assert rules in lines(first)[1][0]
+    assert lines(judged(mutated_pod(tree, facts=facts), facts=facts)) == lines(first)
 
 
 def test_several_slots_on_mps_never_fit() -> None:
