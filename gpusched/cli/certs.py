@@ -10,12 +10,11 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import click
 
-from certs.keyring import read_keyring
 from certs.profile import extender_profile, webhook_profile
 from certs.rotation import Request
 from gpusched.cli.certs_rotate import RotationFailedError
 from gpusched.cli.certs_rotate import rotate as follow_rotation
-from gpusched.cli.certs_view import CertificatesView, certificates_text, certificates_view
+from gpusched.cli.certs_view import CertificatesView, certificates_text, certificates_view, found_keyring
 from gpusched.cli.output import write
 from gpusched.cli.serving_certificates import issue_serving_certificates, scheduler_files, write_files
 from gpusched.cli.session import BAD_INPUT, PROBLEMS, output_options
@@ -127,13 +126,12 @@ def issue(directory: Path, kubeconfig: str | None, context: str | None, namespac
 
     async def read(session: Session) -> dict[str, bytes] | str:
         store = SecretStore(session, namespace)
-        secret = await store.get(profile.secret)
-        keyring = "it is not there" if secret is None else read_keyring(secret.data, store.now())
+        keyring = found_keyring(profile, await store.get(profile.secret), store.now())
         return keyring if isinstance(keyring, str) else scheduler_files(keyring, store.now())
 
     files = _run(output, kubeconfig, context, read)
     if isinstance(files, str):
-        _end(output, f"Secret {namespace}/{profile.secret}: {files}; gpusched serve --certs=secret makes it", PROBLEMS)
+        _end(output, files, PROBLEMS)
     write_files(directory, files)
     _say(output, f"{', '.join(files)} written into {directory}")
 

@@ -8,9 +8,10 @@ from typing import Final
 import msgspec
 
 from certs.bundle import read_facts, split_bundle
-from certs.keyring import Keyring, read_keyring
+from certs.keyring import Keyring
 from certs.profile import Profile
 from certs.rotation import Request
+from gpusched.cli.certs_view import found_keyring
 from gpusched.kube.secret_store import SecretStore
 from gpusched.kube.session import Session
 from gpusched.kube.webhook_bundles import bundles_of, read_configurations
@@ -109,9 +110,9 @@ def _hindrance(stage: Stage, profile: Profile, request: Request) -> str:
 async def _stage(session: Session, store: SecretStore, profile: Profile) -> Stage:
     configurations = [] if profile.spare else await read_configurations(session)
     secret = await store.get(profile.secret)
-    keyring = "it is not there" if secret is None else read_keyring(secret.data, store.now())
+    keyring = found_keyring(profile, secret, store.now())
     if secret is None or isinstance(keyring, str):
-        raise RotationFailedError(f"Secret {profile.secret}: {keyring}; gpusched serve --certs=secret makes it")
+        raise RotationFailedError(str(keyring))
     bundles = list(bundles_of(configurations).values())
     holding = sum(_holds(bundle, keyring) for bundle in bundles)
     return Stage(keyring, secret.annotation(REQUEST_ANNOTATION), holding, len(bundles))

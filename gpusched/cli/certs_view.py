@@ -15,6 +15,7 @@ from gpusched.kube.secret_store import Secret
 
 #: An authority of the extender is to be rotated by people, who want to know early.
 _EARLY = timedelta(days=365)
+_ABSENT = "it is not there"
 
 
 class CertificateView(msgspec.Struct, frozen=True):
@@ -51,17 +52,32 @@ class CertificatesView(msgspec.Struct, frozen=True):
     problems: tuple[str, ...]
 
 
+def found_keyring(profile: Profile, secret: Secret | None, now: datetime) -> Keyring | str:
+    """The keyring of this Secret, or what there is instead and whether gpusched makes it, in words."""
+    found = _ABSENT if secret is None else read_keyring(secret.data, now)
+    if not isinstance(found, str):
+        return found
+    made = f"Secret {profile.secret}: {found}; gpusched serve --certs=secret makes it anew"
+    if profile.spare and secret is None:
+        made += ", unless it serves the extender without TLS (--extender-plain-http) or not at all (--role=webhook)"
+    return made
+
+
 def certificates_view(
     secrets: Sequence[tuple[Profile, Secret | None]], bundles: Mapping[str, bytes], now: datetime
 ) -> CertificatesView:
     """The view of these Secrets and of the caBundles by name of the webhook."""
     servers, webhooks, problems = [], [], []
+    webhook_kept = False
     for profile, secret in secrets:
-        found = "it is not there" if secret is None else read_keyring(secret.data, now)
+        found = found_keyring(profile, secret, now)
         if isinstance(found, str):
             servers.append(ServerView(profile.server, profile.secret, "", ()))
-            problems.append(f"Secret {profile.secret}: {found}; gpusched serve --certs=secret makes it anew")
+            # A leader that keeps both makes what is lost anew within seconds: one alone is all that it keeps.
+            if secret is not None or not (profile.spare and webhook_kept):
+                problems.append(found)
             continue
+        webhook_kept = webhook_kept or not profile.spare
         servers.append(_server(profile, found))
         problems.extend(_of_keyring(profile, found, now))
         if not profile.spare:
@@ -78,6 +94,9 @@ def certificates_text(view: CertificatesView, now: datetime, style: Style) -> st
         for each in server.certificates
     ]
     text = render(["SERVER", "ROLE", "SUBJECT", "FINGERPRINT", "UNTIL"], rows, style=style)
+    for server in view.servers:
+        if not server.certificates:
+            text += f"\n{server.server}: no certificate is kept in Secret {server.secret}\n"
     if view.webhooks:
         held = [_row(each) for each in view.webhooks]
         text += "\n" + render(["WEBHOOK", "CABUNDLE", "VERIFIES"], held, style=style)

@@ -10,7 +10,7 @@ import msgspec
 from gpusched.cli.access import Access
 from gpusched.cli.inputs import Inputs
 from gpusched.cli.live import ask
-from gpusched.cli.questions import ADMISSION, get, items, name_of, webhook_configurations
+from gpusched.cli.questions import ADMISSION, extender_offered, get, items, name_of, webhook_configurations
 from gpusched.cli.webhook_certificates import Certificates
 from gpusched.core.fields import Field
 from gpusched.core.names import OWN_NAMESPACE
@@ -55,6 +55,7 @@ class _Inquiry:
             self._version(),
             self._schedulers(),
         )
+        extender = await extender_offered(self._session, OWN_NAMESPACE)
         webhooks = tuple(tree for tree in hooks if name_of(tree) == "gpusched")
         replicas, clocks = await self._replicas(items(own[1]))
         certificates = Certificates(self._session, self._now)
@@ -76,7 +77,8 @@ class _Inquiry:
             lease_seconds=seconds,
             replicas=replicas,
             clocks=clocks,
-            scheduler=schedulers,
+            extender=extender,
+            scheduler=schedulers if extender else (),
             version=version,
         )
 

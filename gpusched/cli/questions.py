@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from certs.profile import EXTENDER_SERVICE
 from gpusched.core.fields import Field
 from gpusched.doctor.scene import Tree
 from gpusched.kube.session import Session
@@ -32,6 +33,15 @@ async def webhook_configurations(session: Session) -> tuple[list[Tree], list[int
         found += [{**item, "kind": kind} for item in items(listed)]
         statuses.append(status)
     return found, statuses
+
+
+async def extender_offered(session: Session, namespace: str) -> bool:
+    """Whether kube-scheduler has an address of the extender: an installation of the webhook alone has no such Service.
+
+    Where that may not be read, it counts as offered.
+    """
+    status, _ = await get(session, f"/api/v1/namespaces/{namespace}/services/{EXTENDER_SERVICE}")
+    return status != 404
 
 
 def items(listed: Tree) -> list[Tree]:

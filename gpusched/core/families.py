@@ -43,6 +43,19 @@ _ALIASES: Final = {
     "max-series": "max",
     "ponte-vecchio": "max",
 }
+#: As their vendors write them, where that is not the name with a capital letter.
+_TITLES: Final = {
+    "ada-lovelace": "Ada Lovelace",
+    "cdna": "CDNA",
+    "cdna2": "CDNA 2",
+    "cdna3": "CDNA 3",
+    "cdna4": "CDNA 4",
+    "rdna2": "RDNA 2",
+    "rdna3": "RDNA 3",
+    "rdna4": "RDNA 4",
+    "flex": "Flex Series",
+    "max": "Max Series",
+}
 _DASHES: Final = re.compile(r"[\s_-]+")
 _NUMBERED: Final = re.compile(r"^([cr]dna)-(\d)$")
 
@@ -56,6 +69,11 @@ def canonical_family(text: str) -> str | None:
     plain = _plain(text)
     name = _ALIASES.get(plain, plain)
     return name if name in _VENDOR_OF else None
+
+
+def family_title(family: str) -> str:
+    """A canonical name, or `unknown`, as people read it in a heading; policy is written with the name itself."""
+    return _TITLES.get(family, family.capitalize())
 
 
 def nearest_family(text: str) -> str | None:

@@ -38,7 +38,9 @@ def bound_elsewhere(scene: Scene) -> Iterator[Sight]:
 
 
 def nothing_bound(scene: Scene) -> Iterator[Sight]:
-    """GPU pods run, and gpusched has bound none."""
+    """GPU pods run, and gpusched has bound none, though it offers the extender."""
+    if scene.installation is not None and not scene.installation.extender:
+        return
     pods = [pod for pod, _ in _gpu_pods(scene) if pod.spec.node_name and not _exempt(scene, pod)]
     if pods and not any(pod.bound_by_us for pod in pods):
         yield Sight(

@@ -26,10 +26,12 @@ class Installation(msgspec.Struct, frozen=True):
 
     `webhooks` are both webhook configurations as they stand, `shipped` as they are released; `policies` names the
     admission policies that are missing. `lease_age` is in seconds, None where nobody has ever led; `lease_seconds` is
-    how long a Lease counts.
+    how long a Lease counts. `extender` false means that kube-scheduler is offered none, as where the webhook alone is
+    installed.
     """
 
     present: bool = False
+    extender: bool = True
     webhooks: tuple[Tree, ...] = ()
     shipped: tuple[Tree, ...] = ()
     #: Other webhooks that see pods when they are created, by the names of their configurations.

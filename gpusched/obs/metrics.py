@@ -58,7 +58,11 @@ class Metrics:
         self.synced = Gauge(
             "gpusched_synced", "1 when all objects of this kind have been listed.", ["kind"], registry=registry
         )
-        self.leader = Gauge("gpusched_leader", "1 on the replica that answers the extender.", registry=registry)
+        self.leader = Gauge(
+            "gpusched_leader",
+            "1 on the replica that leads, 0 on others; absent where the webhook alone is served.",
+            registry=registry,
+        )
         self.loop_lag = Histogram(
             "gpusched_event_loop_lag_seconds",
             "How much later than asked the event loop woke up.",

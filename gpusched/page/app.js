@@ -3,7 +3,7 @@
 import { follow, get, Refused, setToken, token } from "./api.js";
 import { element, replace } from "./element.js";
 import { onChoose, showMap } from "./map.js";
-import { model, namespaces, shown, takeNodes } from "./model.js";
+import { model, namespaces, number, shown, takeNodes, titleOfFamily } from "./model.js";
 import { showDetail, showFamilies, showLegend, showQuota, showRefusals, showWaiting } from "./panels.js";
 import { goTo, onOpen, showRows } from "./rows.js";
 
@@ -30,9 +30,9 @@ function drawNodes() {
   const found = shown();
   showFamilies((family) => setFilter("family", family));
   showLegend(names, (name) => setFilter("namespace", name));
-  options("family", model.totals.map((total) => total.family));
+  options("family", model.totals.map((total) => total.family), titleOfFamily);
   options("namespace", names.map(([name]) => name).sort());
-  by("node-count").textContent = found.length === model.nodes.size ? String(found.length) : `${found.length} of ${model.nodes.size}`;
+  by("node-count").textContent = found.length === model.nodes.size ? number(found.length) : `${number(found.length)} of ${number(model.nodes.size)}`;
   by("empty").hidden = found.length > 0;
   by("empty").textContent = model.nodes.size ? "No node matches. Clear the filters to see all." : "This cluster has no GPU nodes.";
   by("clear").disabled = !Object.values(model.filter).some(Boolean);
@@ -41,11 +41,11 @@ function drawNodes() {
   return found.length;
 }
 
-function options(id, names) {
+function options(id, names, title = (name) => name) {
   const select = by(id);
   const wanted = [...new Set([...names, model.filter[id]])].filter(Boolean);
   if ([...select.options].slice(1).map((option) => option.value).join("|") === wanted.join("|")) return;
-  replace(select, [element("option", { value: "" }, "all"), ...wanted.map((name) => element("option", { value: name }, name))]);
+  replace(select, [element("option", { value: "" }, "all"), ...wanted.map((name) => element("option", { value: name }, title(name)))]);
   select.value = model.filter[id];
 }
 
@@ -160,7 +160,8 @@ async function live() {
         askToken(error.message);
         continue;
       }
-      connection("polling", error instanceof Refused ? `asking every ${POLL / 1000} s` : "not connected, trying again");
+      if (error instanceof Refused) connection("polling", `asking every ${POLL / 1000} s`);
+      else connection("lost", "not connected, trying again");
     }
     await new Promise((done) => setTimeout(done, Math.max(wait, 1000)));
     wait = Math.min(wait * 2, 30000);
@@ -227,6 +228,13 @@ onOpen((node) => {
   by("detail").showModal();
 });
 onChoose(goTo);
+for (const button of document.querySelectorAll("#jump button")) {
+  button.addEventListener("click", () => {
+    const panel = by(button.dataset.panel);
+    panel.scrollIntoView({ block: "start", behavior: "instant" });
+    panel.focus({ preventScroll: true });
+  });
+}
 addEventListener("resize", () => showMap(shown()));
 
 const theme = by("theme");

@@ -83,6 +83,11 @@ export function shown() {
   return found.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
+// A family as its vendor writes it; one that no node has is named as in policies.
+export function titleOfFamily(family) {
+  return model.totals.find((total) => total.family === family)?.title || family;
+}
+
 export function gib(mib) {
   if (mib === null) return "?";
   const value = mib / 1024;

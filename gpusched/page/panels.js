@@ -1,7 +1,7 @@
 // Families, legend, waiting pods and workloads that lack some, refusals, quotas, and one node in full.
 
 import { age, bar, element, replace } from "./element.js";
-import { colourOf, gib, model, number, sharing } from "./model.js";
+import { colourOf, gib, model, number, sharing, titleOfFamily } from "./model.js";
 import { picture, titleOf } from "./rows.js";
 
 const LEGEND = 14;
@@ -15,7 +15,7 @@ export function showFamilies(choose) {
     const memory = total.claimed_mib ? ` · ${gib(total.claimed_mib)} of ${gib(total.memory_mib)} GiB claimed` : total.memory_mib ? ` · ${gib(total.memory_mib)} GiB` : "";
     return element("li", {},
       element("button", { type: "button", class: "family", "aria-pressed": String(pressed), onclick: () => choose(pressed ? "" : total.family) },
-        element("span", { class: "title" }, total.family.replaceAll("-", " ")),
+        element("span", { class: "title" }, total.title),
         element("span", { class: "free-count" }, element("b", {}, number(total.free)), " free"),
         bar([["used", total.used], ["closed", total.closed]], total.slots, `${text}${closed}`),
         element("span", { class: "small" }, text, closed),
@@ -56,8 +56,10 @@ const STATE = { pending: "pending", quota: "waits for quota", gated: "gated" };
 
 export function showWaiting(answer, workloads) {
   const opened = new Set([...by("waiting-list").querySelectorAll("details[open]")].map((item) => item.dataset.key));
-  by("waiting-count").textContent = answer.total ? count(answer, String(answer.total)) : "";
-  const cards = [...workloads.map(lackingCard), ...grouped(answer.pods).map((pods) => waitingCard(pods, opened))];
+  const total = answer.total + workloads.length;
+  by("waiting-count").textContent = total ? count(answer, number(total)) : "";
+  tally("waiting", total, answer);
+  const cards = [...workloads.map((workload) => lackingCard(workload, opened)), ...grouped(answer.pods).map((pods) => waitingCard(pods, opened))];
   if (answer.total > answer.pods.length) cards.push(element("li", { class: "faint" }, `and ${answer.total - answer.pods.length} more`));
   replace(by("waiting-list"), cards.length ? cards : [nothing(answer, "No GPU pod waits", `${NO_NAMESPACE} It takes the verb list on pods there, such as a RoleBinding to the ClusterRole gpusched-viewer gives.`)]);
 }
@@ -66,6 +68,11 @@ export function showWaiting(answer, workloads) {
 function nothing(answer, text, denied = NO_NAMESPACE) {
   const told = { all: `${text}.`, some: `${text} in the namespaces you may see.`, none: denied };
   return element("li", { class: "faint" }, told[answer.seen]);
+}
+
+// The count on the button that leads to a list: there may be no room to see the list itself.
+function tally(panel, amount, answer) {
+  by(`${panel}-jump`).textContent = answer.seen === "none" ? "–" : number(amount);
 }
 
 function count(answer, text) {
@@ -84,17 +91,16 @@ function waitingCard(pods, opened) {
     ...(why ? explanation(why, opened) : [element("p", { class: "faint small" }, "Being worked out.")]));
 }
 
-function lackingCard(workload) {
+function lackingCard(workload, opened) {
   return element("li", { class: "card", "data-workload": `${workload.namespace}/${workload.owner}` },
     cardHead(workload.namespace, workload.owner, "bad", "lacks pods", ""),
     element("p", { class: "small" }, workload.lacks),
-    ...explanation(workload));
+    ...explanation(workload, opened));
 }
 
 function cardHead(namespace, name, mood, state, since) {
   return element("p", { class: "card-head" },
-    element("i", { class: `cell ${colourOf(namespace)}`, "aria-hidden": "true" }),
-    element("b", {}, `${namespace}/${name}`),
+    element("b", {}, element("i", { class: `cell ${colourOf(namespace)}`, "aria-hidden": "true" }), `${namespace}/${name}`),
     element("span", { class: `badge ${mood}` }, state),
     element("span", { class: "faint right" }, since));
 }
@@ -123,6 +129,7 @@ export function showRefusals(answer) {
   const attempts = answer.refusals.reduce((sum, refusal) => sum + refusal.count, 0);
   const workloads = new Set(answer.refusals.map((refusal) => `${refusal.namespace}/${refusal.kind}/${refusal.name}`)).size;
   by("refusals-count").textContent = attempts ? count(answer, `${plural(attempts, "attempt")} of ${plural(workloads, "workload")}`) : "";
+  tally("refusals", workloads, answer);
   const cards = answer.refusals.map((refusal) =>
     element("li", { class: "card" },
       element("p", { class: "card-head" }, element("b", {}, `${refusal.namespace}/${refusal.name || refusal.kind}`),
@@ -139,19 +146,20 @@ function plural(number, noun) {
 export function showQuota(answer) {
   const limited = answer.namespaces.filter((item) => item.memory_limit_mib !== null || item.families.some((row) => row.limit !== null));
   const cards = limited.map((item) => {
-    const rows = item.families.filter((row) => row.limit !== null).map((row) => quotaRow(row.family === "*" ? "all" : row.family, row.used, row.limit, `${row.used} / ${row.limit}${row.pending ? `, ${row.pending} pending` : ""}`));
+    const rows = item.families.filter((row) => row.limit !== null).map((row) => quotaRow(row.family === "*" ? "all" : titleOfFamily(row.family), row.used, row.limit, `${row.used} / ${row.limit}${row.pending ? `, ${row.pending} pending` : ""}`));
     if (item.memory_limit_mib !== null) rows.push(quotaRow("memory", item.memory_used_mib, item.memory_limit_mib, `${gib(item.memory_used_mib)} / ${gib(item.memory_limit_mib)} GiB`));
     return element("li", { class: "card" },
-      element("p", { class: "card-head" }, element("i", { class: `cell ${colourOf(item.namespace)}`, "aria-hidden": "true" }), element("b", {}, item.namespace),
+      element("p", { class: "card-head" }, element("b", {}, element("i", { class: `cell ${colourOf(item.namespace)}`, "aria-hidden": "true" }), item.namespace),
         item.enforced ? "" : element("span", { class: "badge" }, "not enforced"),
         item.gated ? element("span", { class: "badge warn" }, `${item.gated} waiting`) : ""), ...rows);
   });
+  tally("quota", cards.length, answer);
   by("quota-count").textContent = cards.length ? count(answer, "") : "";
   replace(by("quota-list"), cards.length ? cards : [nothing(answer, "No quota is set")]);
 }
 
 function quotaRow(name, used, limit, text) {
-  return element("p", { class: "quota-row" }, element("span", {}, name.replaceAll("-", " ")), bar([[used >= limit ? "full" : "used", used]], limit, `${name}: ${text}`), element("span", { class: "number" }, text));
+  return element("p", { class: "quota-row" }, element("span", {}, name), bar([[used >= limit ? "full" : "used", used]], limit, `${name}: ${text}`), element("span", { class: "number" }, text));
 }
 
 export function showDetail(node) {
@@ -167,7 +175,7 @@ export function showDetail(node) {
 function facts(pool) {
   return [
     ["Product", pool.product || "unknown"],
-    ["Family", pool.family || "unknown"],
+    ["Family", pool.family ? titleOfFamily(pool.family) : "unknown"],
     ["Sharing", sharing(pool) || "none"],
     ["Slots", `${pool.used} of ${pool.slots} held${pool.devices ? `, ${pool.devices} ${pool.sharing === "mig" ? "instances" : "GPUs"}` : ""}`],
     ["Memory", pool.device_memory_mib === null ? "unknown" : `${gib(pool.device_memory_mib)} GiB each, ${gib(pool.slot_memory_mib)} GiB a slot`],

@@ -134,8 +134,13 @@ function place(name, at, focused) {
   return row;
 }
 
+// A name may go on in the next line after each of its dots.
+function breakable(name) {
+  return name.split(/(?<=\.)/).flatMap((part, at) => (at ? [element("wbr"), part] : [part]));
+}
+
 function rowOf(node, at) {
-  const button = element("button", { type: "button", class: "name", "data-node": node.name, tabindex: node.name === active ? "0" : "-1", onclick: () => open(node) }, node.name);
+  const button = element("button", { type: "button", class: "name", "data-node": node.name, tabindex: node.name === active ? "0" : "-1", onclick: () => open(node) }, ...breakable(node.name));
   const state = node.state === "ready" ? "" : element("span", { class: "badge warn" }, node.state.replace("-", " "));
   const row = element("div", { role: "row", class: node.shut ? "node shut" : "node", "aria-rowindex": String(at + 2) });
   row.style.setProperty("--pools", String(Math.max(1, node.pools.length)));

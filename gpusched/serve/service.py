@@ -156,6 +156,9 @@ class Service:
         waker = Waker(self.cluster, api.wake, metrics, log, time.monotonic)
         feed.on_policy.append(waker.touch)
         extender = ExtenderRole(around, waker) if options.extender else None
+        if extender is None:
+            # At 0 for ever it would look like a service that nobody leads.
+            metrics.registry.unregister(metrics.leader)
         contexts = {name: gate.tls for name, gate in gates.items() if gate.tls is not None}
         kept = KeptCertificates(options, session, contexts, metrics, log)
         readiness = Readiness(

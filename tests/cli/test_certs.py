@@ -127,9 +127,39 @@ def test_status_of_nothing(cluster: LiveCluster) -> None:
         [
             "problem: the webhook's certificate should have been renewed: is a leader running?",
             "problem: no webhook is registered: apply manifests/base/webhooks.yaml",
-            "problem: Secret gpusched-extender-tls: it is not there; gpusched serve --certs=secret makes it anew",
         ],
     )
+
+
+def test_status_without_certificates_of_the_extender(cluster: LiveCluster) -> None:
+    store(cluster.server, webhook := new_keyring(WEBHOOK, OLD))
+    publish(cluster, b"".join(webhook.trusted))
+
+    ran = certs(cluster, "status")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert "extender: no certificate is kept in Secret gpusched-extender-tls" in ran.out.splitlines()
+    server = certs(cluster, "status", "-o", "json").json["servers"][1]
+    assert server == {"server": "extender", "secret": EXTENDER.secret, "phase": "", "certificates": []}
+
+
+def test_status_where_no_certificate_is_kept_or_one_is_damaged(cluster: LiveCluster) -> None:
+    absent = "it is not there; gpusched serve --certs=secret makes it anew"
+    assert certs(cluster, "status").err.splitlines() == [
+        f"problem: Secret {WEBHOOK.secret}: {absent}",
+        (
+            f"problem: Secret {EXTENDER.secret}: {absent}, "
+            "unless it serves the extender without TLS (--extender-plain-http) or not at all (--role=webhook)"
+        ),
+    ]
+
+    store(cluster.server, webhook := new_keyring(WEBHOOK, OLD))
+    publish(cluster, b"".join(webhook.trusted))
+    store(cluster.server, new_keyring(EXTENDER, OLD), EXTENDER)
+    cluster.server.objects[SECRETS][f"gpusched-system/{EXTENDER.secret}"]["data"] = {}
+    ran = certs(cluster, "status")
+    assert ran.code == 1
+    assert ran.err.startswith(f"problem: Secret {EXTENDER.secret}: ")
 
 
 @pytest.mark.parametrize("words", [("status",), ("rotate",), ("issue", "there")])
@@ -227,6 +257,7 @@ def test_without_a_secret(cluster: LiveCluster, words: tuple[str, ...]) -> None:
     ran = certs(cluster, *words)
 
     assert (ran.code, "it is not there; gpusched serve --certs=secret makes it" in ran.err) == (1, True)
+    assert ("unless it serves the extender without TLS" in ran.err) == (words != ("rotate",))
 
 
 def test_files_for_the_scheduler(cluster: LiveCluster, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ SECRET = "/api/v1/namespaces/gpusched-system/secrets/gpusched-webhook-tls"  # no
 OWN_PODS = "/api/v1/namespaces/gpusched-system/pods"
 READY = f"{OWN_PODS}/gpusched-0:8080/proxy/readyz"
 SCHEDULERS = "/api/v1/namespaces/kube-system/pods"
+EXTENDER = "/api/v1/namespaces/gpusched-system/services/gpusched"
 DRY_RUN = "/api/v1/namespaces/default/pods"
 REFUSED = 'admission webhook "pods.mutate.gpusched.io" denied the request: gpu-claim: no'
 
@@ -50,6 +51,7 @@ class Installed(Api):
                 self.answers[f"{ADMISSION}/{plural}/{name}"] = 200, {}
         self.answers[OWN_PODS] = 200, {"items": [{"metadata": {"name": "gpusched-0"}}]}
         self.answers[READY] = 200, b"ready\n"
+        self.answers[EXTENDER] = 200, {}
         self.answers[SCHEDULERS] = 200, {"items": [self.scheduler("--config=/etc/kubernetes/scheduler.yaml")]}
 
     def scheduler(self, *arguments: str):
@@ -162,6 +164,16 @@ def test_faults(api, doctor, name):
 
     assert list(found) == [check]
     assert words in found[check][0]
+
+
+def test_the_webhook_alone_asks_nothing_of_the_scheduler(api, doctor):
+    api.lists["/api/v1/pods"].clear()
+    api.put(bound(pod("round", "default"), "h", ours=False))
+    api.answers[SCHEDULERS] = 200, {"items": [api.scheduler("--leader-elect=true")]}
+    assert set(seen(doctor())) == {"nothing-bound", "scheduler-configuration"}
+
+    del api.answers[EXTENDER]
+    assert seen(doctor()) == {}
 
 
 def test_a_lease_that_nobody_renews(api, doctor):

@@ -1,6 +1,13 @@
 import pytest
 
-from gpusched.core.families import FAMILIES, canonical_family, family_of_compute, family_vendor, nearest_family
+from gpusched.core.families import (
+    FAMILIES,
+    canonical_family,
+    family_of_compute,
+    family_title,
+    family_vendor,
+    nearest_family,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +27,28 @@ from gpusched.core.families import FAMILIES, canonical_family, family_of_compute
 )
 def test_canonical_family(text: str, expected: str | None) -> None:
     assert canonical_family(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("family", "title"),
+    [
+        ("cdna3", "CDNA 3"),
+        ("rdna4", "RDNA 4"),
+        ("ada-lovelace", "Ada Lovelace"),
+        ("hopper", "Hopper"),
+        ("max", "Max Series"),
+        ("unknown", "Unknown"),
+    ],
+)
+def test_families_are_titled_as_their_vendors_write_them(family: str, title: str) -> None:
+    assert family_title(family) == title
+
+
+def test_no_title_shows_how_a_policy_writes_it() -> None:
+    for family in FAMILIES:
+        assert family_title(family)[0].isupper()
+        assert "-" not in family_title(family)
+        assert canonical_family(family_title(family)) == family
 
 
 @pytest.mark.parametrize(

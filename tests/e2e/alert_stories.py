@@ -76,6 +76,16 @@ STORIES = (
         "The webhook certificate of gpusched ends in 6d 22h 59m 0s.",
     ),
     Story(
+        "GPUSchedBundleMismatch",
+        {
+            'gpusched_webhook_bundle_mismatches{pod="one"}': "0x240",
+            'gpusched_webhook_bundle_mismatches{pod="two"}': "0x9 2x240",
+        },
+        15,
+        {},
+        "The API server cannot verify gpusched's certificate at 2 of its webhooks.",
+    ),
+    Story(
         "GPUSchedFails",
         {'gpusched_internal_failures_total{where="/filter",pod="one"}': "_x10 1x240"},
         10,
@@ -169,6 +179,7 @@ HEALTHY = {
     'gpusched_cache_age_seconds{kind="RuntimeClass",pod="one"}': "900x240",
     'gpusched_config_valid{pod="one"}': "1x30 0x4 1x240",
     'gpusched_certificate_not_after_seconds{server="webhook",pod="one"}': f"{30 * 86400}x240",
+    'gpusched_webhook_bundle_mismatches{pod="one"}': "0x20 11x4 0x240",
     'gpusched_internal_failures_total{where="/filter",pod="one"}': "3x240",
     **latency("gpusched_request_seconds", 'endpoint="/filter",pod="one"', slow=0),
     **latency("gpusched_event_loop_lag_seconds", 'pod="one"', slow=0),

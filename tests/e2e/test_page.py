@@ -14,45 +14,14 @@ from tests.build import h100_node, pod, t4_node
 from tests.e2e.accessible import violations
 from tests.e2e.chromium import Page, find_chromium
 from tests.e2e.conftest import teller
+from tests.e2e.laid_out import CUT, IN_SIGHT, TORN, WIDE
+from tests.e2e.page_scripts import DETAIL, FOCUSED, LIVE, NAMES, cell, choose
 from tests.simulate.scene import workload
 
 Nodes = Callable[[Any], None]
 #: Where pictures of the page are left, for people.
 PICTURES = os.environ.get("GPUSCHED_PAGE_PICTURES", "")
 RBAC = "rbac.authorization.k8s.io"
-
-#: The names of the nodes of these tests in the order of the page.
-NAMES = (
-    "[...document.querySelectorAll('#rows [data-node]')].map((el) => el.dataset.node)"
-    ".filter((name) => name.startsWith('page-'))"
-)
-LIVE = "document.getElementById('connection').dataset.state === 'live'"
-DETAIL = "document.getElementById('detail').open"
-#: What reaches beyond its row, its row's neighbour or the window, or is cut by what it stands in.
-CUT = """[...document.querySelectorAll('#rows :is(.cell, .chip, .name, .kind, .badge)')].filter((el) => {
-  const own = el.getBoundingClientRect();
-  const row = el.closest('[role=row]');
-  const outer = row.getBoundingClientRect();
-  const next = row.nextElementSibling?.getBoundingClientRect();
-  const cut = (box) => box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== 'visible';
-  return own.width === 0 || own.left < outer.left || own.right > outer.right + 1 || own.right > innerWidth
-    || own.bottom > outer.bottom || (next && own.bottom > next.top) || cut(el) || cut(el.parentElement);
-}).map((el) => el.className + ' ' + el.textContent)"""
-FOCUSED = "document.activeElement.dataset.node"
-
-
-def cell(name: str, column: str) -> str:
-    """The script for what stands in a column of a node."""
-    row = f"document.querySelector('[data-node={name}]')?.closest('[role=row]')"
-    return f"{row}?.querySelector('.{column}').textContent"
-
-
-def choose(page: Page, name: str, value: str, event: str = "input") -> None:
-    """Choose a value of a control."""
-    page.evaluate(
-        f"{{ const control = document.getElementById('{name}'); control.value = '{value}';"
-        f" control.dispatchEvent(new Event('{event}')); }}"
-    )
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +62,7 @@ def test_the_page_shows_the_cluster_and_keeps_to_its_host(page: Page, installed:
     assert page.evaluate(NAMES) == ["page-h100", "page-h100-2", "page-t4"]
     assert page.evaluate(cell("page-t4", "slots")) == "0 / 8"
     titles = "[...document.querySelectorAll('#families .title')].map((el) => el.textContent).sort()"
-    assert page.evaluate(titles) == ["hopper", "turing"]
+    assert page.evaluate(titles) == ["Hopper", "Turing"]
     hosts = {urlsplit(url).netloc for url in page.requests if urlsplit(url).scheme != "about"}
     assert hosts == {urlsplit(installed.admin_url).netloc}
     assert page.errors == []
@@ -150,15 +119,20 @@ def test_a_workload_that_lacks_pods_and_a_misspelt_resource(
     assert page.errors == []
 
 
-@pytest.mark.parametrize("width", [400, 768, 1280, 1366, 1920])
+@pytest.mark.parametrize("width", [400, 768, 1024, 1280, 1366, 1600, 1920])
 def test_nothing_is_cut_off(
     page: Page, control_plane: ControlPlane, namespace: str, fake_nodes: Nodes, width: int
 ) -> None:
-    fake_nodes([h100_node("page-full", gpus=8), h100_node(f"page-{'long-' * 8}name", gpus=8)])
+    dotted = h100_node("page-10.eu-central-1.compute.internal", gpus=8)
+    fake_nodes([h100_node("page-full", gpus=8), h100_node(f"page-{'long-' * 8}name", gpus=8), dotted])
     there = {"kubernetes.io/hostname": "page-full"}
     for number in range(5):
         control_plane.create(pod(f"llm-train-29934621-{number}-xk2p7", namespace, nodeSelector=there)).expect()
     page.wait_for(f"{cell('page-full', 'slots')} === '5 / 8'")
+    for name, extra in (("too-big", {}), ("held", {"schedulingGates": [{"name": "example.com/hold"}]}), ("w" * 40, {})):
+        waits = {"gpusched.io/gpu-memory": "900Gi"}
+        control_plane.create(pod(f"llm-train-29934621-{name}", namespace, annotations=waits, **extra)).expect()
+    page.wait_for("document.querySelectorAll('#waiting-list .badge').length >= 2")
 
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
     try:
@@ -170,11 +144,52 @@ def test_nothing_is_cut_off(
             picture(page, f"{width}-{theme}")
         boxes = "document.querySelector('[data-node=page-full]').closest('[role=row]').querySelectorAll('.cell').length"
         assert page.evaluate(boxes) == 8
+        assert page.evaluate(TORN) == []
+        assert page.evaluate(WIDE) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert violations(page) == []
     finally:
         page.call("Emulation.clearDeviceMetricsOverride")
     assert page.errors == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_lists_beside_the_nodes_are_a_key_away(
+    page: Page, control_plane: ControlPlane, namespace: str, width: int
+) -> None:
+    """However long the list of waiting pods is, one sees that there are refusals and quotas, and how many."""
+    for number in range(12):
+        waits = {"gpusched.io/gpu-memory": f"{200 + number}Gi"}
+        control_plane.create(pod(f"wide-{number}", namespace, annotations=waits)).expect()
+    assert control_plane.create(pod("half", namespace, gpus="500m")).status == 403
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+    try:
+        page.wait_for("Number(document.getElementById('waiting-jump').textContent) >= 12")
+        page.wait_for("Number(document.getElementById('refusals-jump').textContent) >= 1")
+        assert page.evaluate("document.getElementById('quota-jump').textContent") == "0"
+        assert "quota" not in page.evaluate(IN_SIGHT)
+        buttons = "[...document.querySelectorAll('#jump button')]"
+        assert page.evaluate(f"{buttons}.every((el) => el.getBoundingClientRect().bottom <= innerHeight)")
+        picture(page, f"lists-{width}")
+
+        page.evaluate(f"{buttons}[2].focus()")
+        page.press("Enter", "\r")
+
+        assert page.evaluate("document.activeElement.id") == "quota"
+        assert "quota" in page.evaluate(IN_SIGHT)
+        assert violations(page) == []
+        picture(page, f"lists-{width}-quota")
+    finally:
+        page.call("Emulation.clearDeviceMetricsOverride")
+
+
+def test_a_connection_that_is_lost_shows_and_comes_back(page: Page) -> None:
+    cut = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.call("Network.emulateNetworkConditions", offline=True, **cut)
+    page.wait_for("document.getElementById('connection').dataset.state === 'lost'")
+    assert violations(page) == []
+    page.call("Network.emulateNetworkConditions", offline=False, **cut)
+    page.wait_for(LIVE)
 
 
 def test_a_gate_and_a_taint_are_named(

@@ -253,6 +253,8 @@ async def test_roles(tmp_path: Path, server: ApiServer, role: Role, ports: set[s
     async with running(tmp_path, server, role=role, leader_elect=False) as it:
         assert it.service.ports.keys() == ports
         await until(it.ready)
+        leads = it.service.metrics.registry.get_sample_value("gpusched_leader")
+        assert (leads is None) == (role is Role.WEBHOOK)
 
 
 async def test_a_certificate_that_is_missing_shows_at_once(tmp_path: Path, server: ApiServer) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from gpusched.core.families import family_title
 from gpusched.core.pool import Pool
 from gpusched.state.node_state import NodeState
 
@@ -12,10 +13,12 @@ UNKNOWN_FAMILY = "unknown"
 
 class FamilyTotal(msgspec.Struct):
     """Slots and memory in MiB over all nodes. `closed` slots are neither used nor to be had: their node is cordoned or
-    not ready, or the pool is blocked. Memory counts GPUs (or MIG instances) whose memory is known.
+    not ready, or the pool is blocked. `title` is the family as its vendor writes it. Memory counts GPUs
+    (or MIG instances) whose memory is known.
     """
 
     family: str
+    title: str = ""
     nodes: int = 0
     devices: int = 0
     slots: int = 0
@@ -37,7 +40,7 @@ def sum_up(states: Iterable[NodeState], found: dict[str, FamilyTotal]) -> Iterat
         families = set()
         for pool in state.node.pools:
             name = pool.family or UNKNOWN_FAMILY
-            total = found.setdefault(name, FamilyTotal(name))
+            total = found.setdefault(name, FamilyTotal(name, family_title(name)))
             _add(total, pool, state, shut=not state.node.object.in_service or pool.blocked is not None)
             families.add(name)
         for name in families:

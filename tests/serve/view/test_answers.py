@@ -70,6 +70,7 @@ async def test_totals_tell_free_slots_from_closed_ones() -> None:
 
     assert hopper == {
         "family": "hopper",
+        "title": "Hopper",
         "nodes": 2,
         "devices": 6,
         "slots": 6,
