@@ -94,9 +94,13 @@ def _of_pod(pod: ReviewedPod, cluster: Cluster, memo: Memo[Judged], mutating: bo
     key = (mutating, asked.namespace, asked.sub_resource, asked.operation, pod.part)
     judged = memo.get(key, cluster)
     if judged is None:
-        judged = _judged(asked, _judge(asked, _decoded(pod.part), None, cluster), mutating)
-        if len(pod.part) <= LARGEST_PART:
-            memo.put(key, judged)
+        part = pod.named_part()
+        judged = memo.get((*key, part), cluster)
+        if judged is None:
+            judged = _judged(asked, _judge(asked, _decoded(part), None, cluster), mutating)
+            if len(part) <= LARGEST_PART:
+                # Findings may name containers.
+                memo.put((*key, part) if judged.decision.findings else key, judged)
     return _Verdict(asked, pod.name, pod.uid, pod.workload, judged)
 
 

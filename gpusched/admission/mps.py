@@ -5,7 +5,6 @@ an index among those that the process sees. A client can only lower the daemon's
 """
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from gpusched.admission.admission import Context
@@ -13,7 +12,7 @@ from gpusched.admission.messages import quoted
 from gpusched.admission.patch import PatchBuilder, container_steps
 from gpusched.admission.rules.objection import Objection, Outcome
 from gpusched.core.codes import Code, Finding
-from gpusched.core.demand import Demand
+from gpusched.core.demand import Demand, gpu_slots
 from gpusched.core.pod import Container, Pod
 from gpusched.core.quantity import format_mib
 from gpusched.core.resources import NVIDIA
@@ -30,10 +29,9 @@ def limit_memory(builder: PatchBuilder, pod: Pod, demand: Demand, ctx: Context) 
     claim = demand.claim_mib
     if claim is None:
         return ()
-    slots = {(part.kind, part.name): _nvidia_slots(part.slots, ctx) for part in demand.containers}
     warnings: list[Finding | None] = []
     for container in pod.spec.containers:
-        count = slots.get((container.kind, container.name), 0)
+        count = _nvidia_slots(container, ctx)
         own = [value for name, value in container.env if name == VARIABLE]
         if not count:
             continue
@@ -50,7 +48,8 @@ def limit_text(claim_mib: int, slots: int) -> str:
     return ",".join(f"{device}={claim_mib}M" for device in range(min(slots, _MOST_DEVICES)))
 
 
-def _nvidia_slots(slots: Mapping[str, int], ctx: Context) -> int:
+def _nvidia_slots(container: Container, ctx: Context) -> int:
+    slots = gpu_slots(container, ctx.resources)
     return sum(count for resource, count in slots.items() if ctx.resources.vendor(resource) == NVIDIA)
 
 

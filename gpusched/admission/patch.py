@@ -1,24 +1,13 @@
 """PatchBuilder: collects edits of a raw object as a short RFC 6902 patch that leaves everything else alone."""
 
 from collections.abc import Mapping
-from enum import Enum
 from functools import lru_cache
-from typing import Final
 
 from gpusched.admission.admission import Op
 from gpusched.core.pod import Container, ContainerKind
 
 #: Keys and list indexes from the root of the object.
 Steps = tuple[str | int, ...]
-
-
-class _Place(Enum):
-    MISSING = "missing"
-    WRONG = "wrong"
-
-
-_MISSING: Final = _Place.MISSING
-_WRONG: Final = _Place.WRONG
 
 
 class PatchBuilder:
@@ -43,27 +32,32 @@ class PatchBuilder:
 
     def get(self, *steps: str | int) -> object:
         """The value in the object as it came, None where there is none or something in the way has the wrong type."""
-        value: object = self._tree
-        for step in steps:
-            value = _member(value, step)
-            if isinstance(value, _Place):
-                return None
-        return value
+        depth, value = _reach(self._tree, steps)
+        return value if depth == len(steps) else None
 
     def set(self, steps: Steps, value: object) -> None:
         """Make the member of a mapping this value."""
-        if self.get(*steps) != value:
-            self._edit(steps, value)
+        above = self._covering(steps[:-1])
+        if above is not None:
+            _insert(self._added[above], steps[len(above) :], value)
+            return
+        depth, there = _reach(self._tree, steps)
+        if depth < len(steps):
+            self._create(steps, depth, there, value)
+        elif there != value and isinstance(steps[-1], str):
+            self._add(steps, value)
 
     def append(self, steps: Steps, value: object) -> None:
         """Add one element to the end of the list."""
         above = self._covering(steps)
         if above is not None:
             _extend(self._added[above], steps[len(above) :], value)
-        elif isinstance(self.get(*steps), list):
+            return
+        depth, there = _reach(self._tree, steps)
+        if depth < len(steps):
+            self._create(steps, depth, there, [value])
+        elif isinstance(there, list):
             self._ops.append(Op("add", pointer((*steps, "-")), value))
-        elif self.get(*steps) is None:
-            self._edit(steps, [value])
 
     def remove(self, steps: Steps) -> None:
         """Remove a member of a mapping, if it is there."""
@@ -74,27 +68,14 @@ class PatchBuilder:
     def _covering(self, steps: Steps) -> Steps | None:
         return next((steps[:depth] for depth in range(1, len(steps) + 1) if steps[:depth] in self._added), None)
 
-    def _edit(self, steps: Steps, value: object) -> None:
-        above = self._covering(steps[:-1])
-        if above is not None:
-            _insert(self._added[above], steps[len(above) :], value)
-            return
-        node: object = self._tree
-        for depth, step in enumerate(steps, start=1):
-            if not isinstance(node, dict | list):
-                return
-            node = _member(node, step)
-            last = depth == len(steps)
-            if node is _WRONG:
-                return
-            if last or node is _MISSING or node is None:
-                self._add(steps[:depth], _nest(steps[depth:], value), created=isinstance(step, str))
-                return
+    def _create(self, steps: Steps, depth: int, parent: object, value: object) -> None:
+        """Add the member of `parent` that is missing, with all below it."""
+        if isinstance(parent, dict) and isinstance(steps[depth], str):
+            self._add(steps[: depth + 1], _nest(steps[depth + 1 :], value))
 
-    def _add(self, steps: Steps, value: object, *, created: bool) -> None:
-        if created:
-            self._ops.append(Op("add", pointer(steps), value))
-            self._added[steps] = value
+    def _add(self, steps: Steps, value: object) -> None:
+        self._ops.append(Op("add", pointer(steps), value))
+        self._added[steps] = value
 
 
 def container_steps(container: Container) -> Steps:
@@ -108,12 +89,17 @@ def pointer(steps: Steps) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def _member(value: object, step: str | int) -> object:
-    if isinstance(step, str):
-        return value.get(step, _MISSING) if isinstance(value, dict) else _WRONG
-    if isinstance(value, list) and 0 <= step < len(value):
-        return value[step]
-    return _WRONG
+def _reach(value: object, steps: Steps) -> tuple[int, object]:
+    """How many of the steps lead to a value other than null, and the last such value."""
+    for depth, step in enumerate(steps):
+        if isinstance(step, str):
+            found = value.get(step) if isinstance(value, dict) else None
+        else:
+            found = value[step] if isinstance(value, list) and 0 <= step < len(value) else None
+        if found is None:
+            return depth, value
+        value = found
+    return len(steps), value
 
 
 def _nest(steps: Steps, value: object) -> object:

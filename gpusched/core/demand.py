@@ -47,7 +47,7 @@ def demand(pod: Pod, resources: GpuResources, claim_mib: int | None) -> Demand:
     Amounts that do not parse or are negative count 0, fractions count as the next whole slot: the API server refuses
     both, and admission judges the text itself.
     """
-    per_container = [_gpu_slots(container, resources) for container in pod.spec.containers]
+    per_container = [gpu_slots(container, resources) for container in pod.spec.containers]
     return Demand(
         slots=_effective(pod.spec.containers, per_container),
         containers=tuple(
@@ -57,6 +57,17 @@ def demand(pod: Pod, resources: GpuResources, claim_mib: int | None) -> Demand:
         ),
         claim_mib=claim_mib,
     )
+
+
+def gpu_slots(container: Container, resources: GpuResources) -> dict[str, int]:
+    """GPU slots that one container asks for, per resource, without zeros: the larger of limit and request."""
+    slots: dict[str, int] = {}
+    for stated in (container.limits, container.requests):
+        for name, text in stated.items():
+            amount = _amount(name, text) if resources.vendor(name) is not None else 0
+            if amount > slots.get(name, 0):
+                slots[name] = amount
+    return slots
 
 
 def mentions_gpu(pod: Pod, resources: GpuResources) -> bool:
@@ -87,16 +98,6 @@ def native_requests(pod: Pod) -> dict[str, int]:
     for name, text in pod.spec.overhead.items():
         effective[name] = effective.get(name, 0) + _amount(name, text)
     return {name: amount for name, amount in effective.items() if amount}
-
-
-def _gpu_slots(container: Container, resources: GpuResources) -> dict[str, int]:
-    slots: dict[str, int] = {}
-    for stated in (container.limits, container.requests):
-        for name, text in stated.items():
-            amount = _amount(name, text) if resources.vendor(name) is not None else 0
-            if amount > slots.get(name, 0):
-                slots[name] = amount
-    return slots
 
 
 def _requests(container: Container) -> dict[str, int]:

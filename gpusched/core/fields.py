@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Final, TypeGuard
 
+import msgspec
+
 from gpusched.core.fault import Fault
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -13,23 +15,18 @@ _STRING: Final = frozenset({str})
 _PRINTABLE_BITS: Final = 512
 
 
-class Field:
-    """One place in a tree, with its path and the list that faults go to.
+class Field(msgspec.Struct, eq=False, gc=False):
+    """One place in a tree, with its key or index within its parent, or its whole path where there is no parent, and the
+    list that faults go to.
 
     A missing key and an explicit null are the same, absent, and never a fault. A value of the wrong type is one fault
     and then read as absent. Children share the list of their parent.
     """
 
-    __slots__ = ("_key", "_parent", "faults", "value")
-
-    def __init__(
-        self, value: object, path: str | int = "", faults: list[Fault] | None = None, parent: "Field | None" = None
-    ) -> None:
-        """`path` is the whole one where there is no parent, else the key or the index within it."""
-        self.value = value
-        self.faults: list[Fault] = [] if faults is None else faults
-        self._parent = parent
-        self._key = path
+    value: object
+    _key: str | int = ""
+    faults: list[Fault] = []
+    _parent: "Field | None" = None
 
     @property
     def present(self) -> bool:

@@ -13,6 +13,8 @@ BOUND_ANNOTATION: Final = STATUS_PREFIX + "bound"
 LOWERED_ANNOTATION: Final = STATUS_PREFIX + "lowered"
 #: Written by mutate: fingerprint of the constraints that were lowered.
 POLICY_HASH_ANNOTATION: Final = STATUS_PREFIX + "policy-hash"
+#: Written by the kubelet on the pods that show its static ones (core/v1 MirrorPodAnnotationKey).
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 #: The scheduling gate that quota puts on pods.
 QUOTA_GATE: Final = "gpusched.io/quota"
 #: Where gpusched itself is installed, unless told otherwise.

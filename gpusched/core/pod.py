@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gpusched.core.names import BOUND_ANNOTATION, DEFAULT_SCHEDULER
+from gpusched.core.names import BOUND_ANNOTATION, DEFAULT_SCHEDULER, MIRROR_ANNOTATION
 from gpusched.core.selector import NodeTerm, Requirement
 
 
@@ -138,4 +138,4 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     @property
     def mirror(self) -> bool:
         """Mirror pods show a static pod of a kubelet; refusing one stops nothing."""
-        return "kubernetes.io/config.mirror" in self.annotations
+        return MIRROR_ANNOTATION in self.annotations

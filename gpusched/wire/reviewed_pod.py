@@ -1,7 +1,8 @@
 """A pod under review as far as admission reads it: pods that agree in that are answered alike.
 
 The pods of one controller agree in it, though no two are equal: each has a name of its own, a volume for its token that
-the API server names anew, and often an index in its labels, annotations, environment or hostname.
+the API server names anew, and often an index in its labels, annotations, environment or hostname. So do pods of many
+templates that ask for the same GPUs, but for what their containers are called.
 """
 
 from typing import Final, NamedTuple
@@ -9,27 +10,18 @@ from typing import Final, NamedTuple
 import msgspec
 
 from gpusched.admission.mps import VARIABLE as MEMORY_LIMIT
+from gpusched.admission.rules.astray import misspelt_prefix
 from gpusched.admission.visible_devices import VARIABLE as VISIBLE_DEVICES
-from gpusched.core.names import PREFIX, STATUS_PREFIX
+from gpusched.core.names import MIRROR_ANNOTATION, PREFIX, STATUS_PREFIX
 from gpusched.core.workload import workload_by_name
 from gpusched.wire.admission import Asked, Envelope
 
 _ABSENT: Final = msgspec.Raw()
-_PREFIXES: Final = (PREFIX, STATUS_PREFIX)
+_PREFIXES: Final = (PREFIX, STATUS_PREFIX, MIRROR_ANNOTATION)
 #: Variables of containers whose values are read; of the others nothing is.
 _VARIABLES: Final = frozenset({VISIBLE_DEVICES, MEMORY_LIMIT})
-
-
-class ReviewedPod(NamedTuple):
-    """What is asked of a pod; its name, or generateName before there is one, and UID, empty before there is one; kind
-    and name of its workload, empty for none; and `part`, the JSON of the pod without what is not read.
-    """
-
-    asked: Asked
-    name: str
-    uid: str
-    workload: str
-    part: bytes
+#: Resources of containers of which nothing is read: no GPU goes by these names, nor is meant by one.
+_NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 class _Part(msgspec.Struct, rename="camel", omit_defaults=True, gc=False):
@@ -58,9 +50,14 @@ class _Variable(_Part):
     value_from: msgspec.Raw = _ABSENT
 
 
+class _Resources(_Part):
+    limits: dict[str, msgspec.Raw] | None = None
+    requests: dict[str, msgspec.Raw] | None = None
+
+
 class _Container(_Part):
-    name: msgspec.Raw = _ABSENT
-    resources: msgspec.Raw = _ABSENT
+    name: str | None = None
+    resources: _Resources | None = None
     restart_policy: msgspec.Raw = _ABSENT
     env: list[_Variable] | None = None
 
@@ -88,6 +85,27 @@ class _Pod(_Part):
     spec: _Spec | None = None
 
 
+class ReviewedPod(NamedTuple):
+    """What is asked of a pod; its name, or generateName before there is one, and UID, empty before there is one; kind
+    and name of its workload, empty for none; and `part`, the JSON of the pod without what is not read and without the
+    names of its containers, which are read for what is said of them alone.
+    """
+
+    asked: Asked
+    name: str
+    uid: str
+    workload: str
+    part: bytes
+    pod: _Pod
+    containers: list[str | None]
+
+    def named_part(self) -> bytes:
+        """`part` with the names of the containers."""
+        for container, name in zip(_containers(self.pod.spec), self.containers, strict=True):
+            container.name = name
+        return msgspec.json.encode(self.pod)
+
+
 class _PodRequest(Asked):
     pod: _Pod | None = msgspec.field(name="object", default=None)
 
@@ -102,7 +120,7 @@ _DECODER: Final = msgspec.json.Decoder(_PodReview)
 def read_reviewed_pod(body: bytes) -> ReviewedPod | None:
     """The pod of an AdmissionReview; None when there is none, or none of the shape of a pod.
 
-    Labels keep their names alone, and so do annotations that are not gpusched's.
+    Labels and annotations that have nothing to do with gpusched are left out.
     """
     try:
         review = _DECODER.decode(body)
@@ -116,15 +134,29 @@ def read_reviewed_pod(body: bytes) -> ReviewedPod | None:
     metadata.name = metadata.generate_name = metadata.uid = None
     workload = _workload(metadata)
     if metadata.labels:
-        metadata.labels = dict.fromkeys(metadata.labels, "")
+        metadata.labels = {key: "" for key in metadata.labels if key.startswith(PREFIX)}
     if metadata.annotations:
-        metadata.annotations = {
-            key: text if key.startswith(_PREFIXES) else "" for key, text in metadata.annotations.items()
-        }
-    for container in _containers(asked.pod.spec):
-        if container.env:
-            container.env = [variable for variable in container.env if variable.name in _VARIABLES]
-    return ReviewedPod(asked, name, uid, workload, msgspec.json.encode(asked.pod))
+        metadata.annotations = {key: text for key, text in metadata.annotations.items() if _is_read(key)}
+    containers = _containers(asked.pod.spec)
+    names = [container.name for container in containers]
+    for container in containers:
+        _strip(container)
+    return ReviewedPod(asked, name, uid, workload, msgspec.json.encode(asked.pod), asked.pod, names)
+
+
+def _is_read(annotation: str) -> bool:
+    return annotation.startswith(_PREFIXES) or misspelt_prefix(annotation) is not None
+
+
+def _strip(container: _Container) -> None:
+    """Leave out what is not read of a container, and its name."""
+    container.name = None
+    if container.env:
+        container.env = [variable for variable in container.env if variable.name in _VARIABLES]
+    if container.resources is not None:
+        for amounts in filter(None, (container.resources.limits, container.resources.requests)):
+            for resource in _NATIVE:
+                amounts.pop(resource, None)
 
 
 def _workload(metadata: _Metadata) -> str:

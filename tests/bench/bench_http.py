@@ -3,7 +3,8 @@
 Run: python -m tests.bench.bench_http [filter] [review]. Calls alternate, so that what else the machine does meets all
 of them. `first` is a filter call of a pod never asked about before; `again` the same bytes once more, as kube-scheduler
 sends them. No two reviews are of the same pod: pods of one template differ in their names and numbers alone, as those
-of one controller do, and are judged once; those unlike each other are judged each, which has no bound. The echo of
+of one controller do; those of templates of their own in containers and amounts as well, but ask for the same GPUs: both
+are judged once. Pods that each ask for something else are judged each, which has no bound. The echo of
 filter calls decodes them; that of reviews does not even do that. The exit status is 1 when a bound does not hold.
 """
 
@@ -19,6 +20,7 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gpusched.core.cluster_facts import RuntimeClass
 from gpusched.obs.decisions import DecisionLog
 from gpusched.obs.logging import configure
 from gpusched.obs.metrics import Metrics
@@ -26,6 +28,7 @@ from gpusched.serve import extender_app
 from gpusched.serve.extender_answers import extender_answers
 from gpusched.serve.overtaken import Overtaken
 from gpusched.state.cluster import Cluster
+from gpusched.state.events import Upsert
 from gpusched.wire.extender import ExtenderArgs
 from tests.bench.fleet import NODES, occupied
 from tests.bench.http import Client, medians, served
@@ -79,9 +82,9 @@ def call(number: int, gpus: int, names: Sequence[str]) -> bytes:
     return json.dumps({"Pod": asked(number, gpus), "Nodes": None, "NodeNames": names}, separators=(",", ":")).encode()
 
 
-def review(number: int, *, alike: bool) -> bytes:
+def review(number: int, *, alike: bool = True, tolerated: str = "example.com/none") -> bytes:
     """A review of a pod of an indexed Job, which differs from its like in what controller and API server number; or of
-    a pod whose containers, amounts and variables are its own as well.
+    a pod whose labels, containers, amounts and variables are its own as well.
     """
     tree = asked(number)
     del tree["status"], tree["metadata"]["uid"], tree["metadata"]["name"]
@@ -90,7 +93,9 @@ def review(number: int, *, alike: bool) -> bytes:
     tree["metadata"]["managedFields"][0]["time"] = f"2026-01-01T09:{number // 60 % 60:02d}:{number % 60:02d}Z"
     tree["spec"]["hostname"] = f"train-{number}"
     tree["spec"]["volumes"][0]["name"] = f"kube-api-access-{number}"
+    tree["spec"]["tolerations"].append({"key": tolerated, "operator": "Exists"})
     if not alike:
+        tree["metadata"]["labels"][f"example.com/app-{number}"] = "train"
         container = tree["spec"]["containers"][0]
         container["name"] = f"trainer-{number}"
         container["resources"]["limits"] |= {"cpu": f"{number + 1}m", "memory": f"{number + 1}Mi"}
@@ -174,8 +179,17 @@ def filter_rows() -> Iterator[Row]:
 def review_rows() -> Iterator[Row]:
     """Reviews, as parts of the rate of the echo."""
     cluster = occupied(POLICY, 1000)
-    for name, alike, bound in (("pods of one template", True, REVIEW_BOUND), ("pods unlike each other", False, None)):
-        bodies = [review(number, alike=alike) for number in range(REVIEWS)]
+    cluster.apply(Upsert(RuntimeClass("nvidia")))
+    numbers = range(REVIEWS)
+    for name, bodies, bound in (
+        ("pods of one template", [review(number) for number in numbers], REVIEW_BOUND),
+        ("each of a template of its own", [review(number, alike=False) for number in numbers], REVIEW_BOUND),
+        (
+            "each asks for something else",
+            [review(number, alike=False, tolerated=f"example.com/{number}") for number in numbers],
+            None,
+        ),
+    ):
         with served(applications(cluster)) as ports:
             echo, webhook = Client(ports["review echo"], "/"), Client(ports["webhook"], "/mutate")
             plain, answered = medians((echo.seconds(body), webhook.seconds(body)) for body in bodies)

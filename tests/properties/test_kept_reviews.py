@@ -45,7 +45,7 @@ def numbered(tree: Any, number: int) -> Any:
         "priority": number,
     }
     for container in spec["containers"]:
-        container["image"] = f"app:{number}"
+        container |= {"name": f"{container.get('name')}-{number}", "image": f"app:{number}"}
         container["ports"] = [{"hostPort": number}]
         if container.get("env"):
             container["env"] = [*container["env"], {"name": "RANK", "value": text}]
@@ -116,7 +116,7 @@ def test_each_field_that_makes_a_difference_is_read(field: str) -> None:
     ):
         state = state_of([t4_node()], policy)
         whole = _judge(asked.asked, other, None, state)
-        assert _judge(asked.asked, json.loads(asked.part), None, state) == whole
+        assert _judge(asked.asked, json.loads(asked.named_part()), None, state) == whole
         differs |= whole != _judge(asked.asked, tree, None, state)
     assert differs
 
@@ -130,7 +130,7 @@ def test_a_pod_is_judged_as_if_all_of_it_were_read(
     if found is not None:
         state = state_of(trees, policy)
         whole = _judge(found.asked, json.loads(json.dumps(tree)), None, state)
-        assert _judge(found.asked, json.loads(found.part), None, state) == whole
+        assert _judge(found.asked, json.loads(found.named_part()), None, state) == whole
 
 
 @settings(deadline=None)

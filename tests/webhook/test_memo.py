@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
+from gpusched.core.cluster_facts import RuntimeClass
 from gpusched.state.cluster import Cluster
+from gpusched.state.events import Upsert
 from gpusched.wire.decision import Decision
 from tests.build import Tree, container, h100_node, namespace, pod, t4_node
 from tests.placement.scene import cluster_of, running, see
@@ -71,6 +73,28 @@ def test_pods_that_differ_in_what_is_not_read_are_judged_once_and_told_of_by_nam
         ("train-0", "uid-0", False),
         ("train-1", "uid-1", True),
     ]
+
+
+def test_pods_of_which_nothing_is_said_are_alike_whatever_their_containers_are_called(judging: Judging) -> None:
+    judging.cluster.apply(Upsert(RuntimeClass("nvidia")))
+    first, second = (
+        judging.ask(pod("p", "team-a", container(name, resources={"limits": {"nvidia.com/gpu": 1, "cpu": amount}})))
+        for name, amount in (("main", "1"), ("other", "2"))
+    )
+
+    assert first == second
+    assert judging.judged == 1
+
+
+def test_what_is_said_of_a_pod_names_its_own_containers(judging: Judging) -> None:
+    judging.cluster.apply(Upsert(RuntimeClass("nvidia")))
+    pods = [pod("p", "team-a", container(name, gpus="0.5")) for name in ("main", "other")]
+    answers = [judging.ask(tree) for tree in (*pods, *pods)]
+
+    assert judging.judged == 2
+    assert answers[:2] == answers[2:]
+    assert ["container main" in str(answer) for answer in answers] == [True, False, True, False]
+    assert ["container other" in str(answer) for answer in answers] == [False, True, False, True]
 
 
 def test_what_differs_is_judged(judging: Judging) -> None:

@@ -18,7 +18,7 @@ def part(tree: Tree, change: Change = lambda _: None, **request: Any) -> Any:
     tree = copy.deepcopy(tree)
     change(tree)
     found = read_reviewed_pod(msgspec.json.encode(review(tree, **request)))
-    return None if found is None else msgspec.json.decode(found.part)
+    return None if found is None else msgspec.json.decode(found.named_part())
 
 
 POD = pod(
@@ -54,8 +54,8 @@ def test_what_is_read() -> None:
     assert part(POD) == {
         "metadata": {
             "namespace": "team-a",
-            "labels": {"app": ""},
-            "annotations": {"gpusched.io/families": "turing", "status.gpusched.io/bound": "n", "note": ""},
+            "labels": {},
+            "annotations": {"gpusched.io/families": "turing", "status.gpusched.io/bound": "n"},
             "ownerReferences": [{"kind": "Job", "controller": True}],
         },
         "spec": {
@@ -78,6 +78,8 @@ def test_what_is_read() -> None:
         metadata(namespace="team-b"),
         metadata(labels={"app": "", "gpusched.io/families": ""}),
         metadata(annotations={"gpusched.io/families": "ampere"}),
+        metadata(annotations=POD["metadata"]["annotations"] | {"gpushed.io/families": "ampere"}),
+        metadata(annotations=POD["metadata"]["annotations"] | {"kubernetes.io/config.mirror": "x"}),
         metadata(ownerReferences=[{"kind": "DaemonSet", "controller": True}]),
         first(name="other"),
         first(resources={"requests": {"nvidia.com/gpu": 1}}),
@@ -105,16 +107,29 @@ def test_a_difference_in_what_is_read(change: Change) -> None:
     [
         metadata(name="q"),
         metadata(generateName="q-", uid="2", creationTimestamp="2026-01-01T00:00:00Z", managedFields=[{}]),
-        metadata(labels={"app": "other"}),
+        metadata(labels={"app": "other", "job-name": "x"}),
+        metadata(annotations=POD["metadata"]["annotations"] | {"note": "other", "example.com/families": "x"}),
         metadata(ownerReferences=[{"kind": "Job", "name": "other", "uid": "2", "controller": True}]),
         first(image="app:2", ports=[{"hostPort": 1}], volumeMounts=[{"name": "token"}]),
         first(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}, {"name": "B", "value": "2"}]),
+        first(resources={"limits": {"nvidia.com/gpu": 1, "cpu": "1", "memory": 2, "ephemeral-storage": None}}),
         spec(hostname="p", volumes=[], priority=1, topologySpreadConstraints=[{}], serviceAccountName="x"),
         spec(affinity={"nodeAffinity": {"x": 1}}),
     ],
 )
 def test_a_difference_in_what_is_not(change: Change) -> None:
     assert part(POD, change) == part(POD)
+
+
+def test_names_of_containers_stand_apart() -> None:
+    one, other = copy.deepcopy(POD), copy.deepcopy(POD)
+    first(name="other")(other)
+    found, alike = (read_reviewed_pod(msgspec.json.encode(review(tree))) for tree in (one, other))
+
+    assert found is not None
+    assert alike is not None
+    assert found.part == alike.part
+    assert alike.named_part() == found.named_part().replace(b'"main"', b'"other"') != found.part
 
 
 @pytest.mark.parametrize(
