@@ -136,6 +136,6 @@ def _why(answer: WhyView, notes: tuple[str, ...]) -> Why:
         answer.history,
         finished=answer.phase,
         created=answer.created,
-        dormant=answer.state == "no-pods",
+        dormant=(answer.notes or ("it makes no pods now",))[-1] if answer.state == "no-pods" else "",
         lacks=answer.lacks,
     )

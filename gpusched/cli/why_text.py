@@ -33,8 +33,7 @@ def body(answer: Why) -> list[str]:
     notes = view.notes[1:] if answer.lacks else view.notes
     if answer.dormant:
         # That it wants none comes before what would become of one.
-        lines += paragraph("  ", notes[-1])
-        notes = notes[:-1]
+        lines += paragraph("  ", answer.dormant)
     if answer.lacks:
         lines += paragraph("  ", answer.lacks)
     elif not view.admission.allowed:
@@ -50,7 +49,7 @@ def body(answer: Why) -> list[str]:
         lines += paragraph("Warning  ", f"{warning.code}: {warning.message}")
     for note in notes:
         # A manifest's pod behind the gate for ever says so in its line too.
-        lines += paragraph("Note     ", note) if note != answer.line else []
+        lines += paragraph("Note     ", note) if note not in {answer.line, answer.dormant} else []
     return lines
 
 

@@ -68,8 +68,8 @@ class Why(msgspec.Struct, frozen=True):
     finished: str = ""
     #: When the pod was created, as the API server writes it.
     created: str = ""
-    #: Whether it stands for a workload that makes no pods now.
-    dormant: bool = False
+    #: Of a workload that makes no pods now, that it does not and why: the last of its notes.
+    dormant: str = ""
     #: Of a workload that lacks pods since those are refused, how many it has and how many not.
     lacks: str = ""
 
@@ -168,7 +168,7 @@ def why_workload(manifest: Manifest, simulation: Simulation) -> Why | None:
         answer,
         view=msgspec.structs.replace(answer.view, placement=None, notes=(*answer.view.notes, note)),
         history=f"node {created[0].node} would take it" if created[0].node else "",
-        dormant=dormant,
+        dormant=note if dormant else "",
     )
 
 

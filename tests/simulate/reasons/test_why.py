@@ -248,8 +248,9 @@ def test_a_workload_without_pods_is_judged_as_if_it_made_them_now() -> None:
 def test_a_workload_that_makes_no_pods_now_is_judged_as_if_it_made_one() -> None:
     answer = _of_workload(workload("Deployment", "web", replicas=0), h100_node("h"))
 
-    assert (answer.view.name, answer.history, answer.dormant) == ("web-0", "node h would take it", True)
-    assert answer.view.notes == ("it makes no pods: replicas 0: judged as if it made one now",)
+    assert (answer.view.name, answer.history) == ("web-0", "node h would take it")
+    assert answer.dormant == "it makes no pods: replicas 0: judged as if it made one now"
+    assert answer.view.notes == (answer.dormant,)
 
 
 def test_a_pod_is_no_workload_without_pods() -> None:
