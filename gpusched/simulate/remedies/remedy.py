@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, combinations, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,17 @@ _PAIRS: Final = 60
 _WAITED: Final = 16
 
 
+class _Case(NamedTuple):
+    """A pod that waits and what is known about it: nodes by the reason for which they refuse it."""
+
+    planned: PlannedPod
+    candidate: Candidate
+    by_reason: Mapping[Reason, list[NodeState]]
+    world: World
+    trials: Trials
+    offer: Offer
+
+
 def suggest(
     planned: PlannedPod, candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World
 ) -> Advice:
@@ -38,13 +49,11 @@ def suggest(
     """
     if not world.cluster.nodes:
         return Advice("the cluster has no nodes")
-    trials = Trials(planned, candidate, world)
     offer = offer_to(candidate, by_reason, world)
+    case = _Case(planned, candidate, by_reason, world, Trials(planned, candidate, world), offer)
     slips = list(renamed(planned.tree, candidate, world))
     changes = sorted(pod_changes(planned.tree, candidate, offer, world), key=lambda change: change.loss)
-    for advice in _in_order(planned, candidate, by_reason, world, trials, slips, changes):
-        return _sentence(advice)
-    for advice in _together(candidate, offer, [*slips, *changes], world, trials):
+    for advice in chain(_in_order(case, slips, changes), _together(case, [*slips, *changes])):
         return _sentence(advice)
     if slips:
         end = "" if world.elsewhere else "; no node has room for that now"
@@ -62,35 +71,28 @@ def _sentence(advice: Advice) -> Advice:
     return Advice(advice.text[0].upper() + advice.text[1:], advice.node)
 
 
-def _in_order(
-    planned: PlannedPod,
-    candidate: Candidate,
-    by_reason: Mapping[Reason, list[NodeState]],
-    world: World,
-    trials: Trials,
-    slips: list[Change],
-    changes: list[Change],
-) -> Iterator[Advice]:
+def _in_order(case: _Case, slips: list[Change], changes: list[Change]) -> Iterator[Advice]:
     """Single measures that help, the one that costs the user least first."""
-    yield from _found(trials.made(change) for change in slips)
-    template = template_change(candidate, planned.pinned, world)
+    made = case.trials.made
+    yield from _found(made(change) for change in slips)
+    template = template_change(case.candidate, case.planned.pinned, case.world)
     if template is not None:
-        yield Advice(template, planned.pinned)
+        yield Advice(template, case.planned.pinned)
     gentle = [change for change in changes if change.loss < Loss.OTHER]
     # Who cannot wait takes less of the same.
     less_first = sorted(gentle, key=lambda change: change.loss not in {Loss.CLAIM, Loss.LESS})
-    release = release_that_fits(candidate, by_reason, world)
-    by_hand = _by_hand(planned, candidate, by_reason, world, trials, release)
-    for advice in _in_time(candidate, by_reason, world, release):
-        yield _either(advice, chain(_found(trials.made(change) for change in less_first), by_hand))
-    for advice in _found(trials.made(change) for change in gentle if change.loss is Loss.NOTHING):
+    release = release_that_fits(case.candidate, case.by_reason, case.world)
+    by_hand = _by_hand(case, release)
+    for advice in _in_time(case, release):
+        yield _either(advice, chain(_found(made(change) for change in less_first), by_hand))
+    for advice in _found(made(change) for change in gentle if change.loss is Loss.NOTHING):
         yield _either(advice, by_hand)
     for advice in by_hand:
-        yield _either(advice, chain(_found(trials.made(change) for change in less_first), by_hand))
-    yield from _found(trials.made(change) for change in gentle)
-    yield from _policy_changes(planned, candidate, world, trials)
-    for advice in _found(trials.made(change) for change in changes if change.loss is Loss.OTHER):
-        milder = next(_found(trials.later(change) for change in gentle[:_WAITED]), None)
+        yield _either(advice, chain(_found(made(change) for change in less_first), by_hand))
+    yield from _found(made(change) for change in gentle)
+    yield from _policy_changes(case)
+    for advice in _found(made(change) for change in changes if change.loss is Loss.OTHER):
+        milder = next(_found(case.trials.later(change) for change in gentle[:_WAITED]), None)
         yield advice if milder is None else _either(milder, iter((advice,)))
 
 
@@ -106,51 +108,44 @@ def _found(advices: Iterable[Advice | None]) -> Iterator[Advice]:
     return (advice for advice in advices if advice is not None)
 
 
-def _in_time(
-    candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World, release: Release | None
-) -> Iterator[Advice]:
+def _in_time(case: _Case, release: Release | None) -> Iterator[Advice]:
     """What passes while the pod stays as it is: a pod that goes, a partitioning that ends, a pod that ends."""
     if release is not None and release.going:
         yield Advice(f"Wait: {release.text}", release.node)
-    changing = _changing(candidate, by_reason, world)
+    changing = _changing(case)
     if changing is not None:
         yield Advice(f"Wait until the GPUs of {changing} are reconfigured", changing)
     if release is not None and not release.rules:
         yield Advice(f"Wait: {release.text}", release.node)
 
 
-def _by_hand(
-    planned: PlannedPod,
-    candidate: Candidate,
-    by_reason: Mapping[Reason, list[NodeState]],
-    world: World,
-    trials: Trials,
-    release: Release | None,
-) -> Iterator[Advice]:
+def _by_hand(case: _Case, release: Release | None) -> Iterator[Advice]:
     """What somebody has to do while the pod stays as it is: uncordon a node, end a pod that rules keep it away from, or
     run fewer of its siblings.
     """
-    if Reason.NATIVE_UNSCHEDULABLE in by_reason:
-        cordoned = trials.uncordoned(planned.tree)
+    if Reason.NATIVE_UNSCHEDULABLE in case.by_reason:
+        cordoned = case.trials.uncordoned(case.planned.tree)
         if cordoned is not None:
             yield Advice(f"Uncordon {cordoned.node.name}", cordoned.node.name)
     if release is not None and release.rules and not release.going:
         yield Advice(f"Wait: {release.text}", release.node)
-    lasting = are_siblings(candidate.pod, candidate.pod)
-    crowded = release_that_fits(candidate, by_reason, world, siblings=True) if lasting else None
+    pod = case.candidate.pod
+    lasting = are_siblings(pod, pod)
+    crowded = release_that_fits(case.candidate, case.by_reason, case.world, siblings=True) if lasting else None
     if crowded is not None and crowded.crowded:
-        yield Advice(fewer_replicas(candidate.pod, world), crowded.node)
+        yield Advice(fewer_replicas(pod, case.world), crowded.node)
 
 
-def _changing(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]], world: World) -> str | None:
+def _changing(case: _Case) -> str | None:
     """A node that lacks nothing but the end of its reconfiguration, during which it may offer no GPU at all."""
+    candidate, world = case.candidate, case.world
     request = candidate.request
     if request is None:
         return None
-    for state in by_reason.get(Reason.RECONFIGURING, ()):
+    for state in case.by_reason.get(Reason.RECONFIGURING, ()):
         if live_reason(request, state, world.cluster) is None:
             return state.node.name
-    for state in by_reason.get(Reason.NATIVE_RESOURCES, ()):
+    for state in case.by_reason.get(Reason.NATIVE_RESOURCES, ()):
         gone = {name for name in request.demand.slots if not state.node.object.allocatable.get(name)}
         if gone and static_reason(request, state.node) is Reason.RECONFIGURING:
             native = world.ledger.node(state.node.name)
@@ -159,12 +154,12 @@ def _changing(candidate: Candidate, by_reason: Mapping[Reason, list[NodeState]],
     return None
 
 
-def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World, trials: Trials) -> Iterator[Advice]:
+def _policy_changes(case: _Case) -> Iterator[Advice]:
     """Keys of the namespace's policy without which the pod would fit. The policy is put back after each try."""
-    if candidate.request is None:
+    if case.candidate.request is None:
         return
-    name = planned.manifest.namespace
-    standing = world.cluster.namespace_object(name)
+    name, cluster = case.planned.manifest.namespace, case.world.cluster
+    standing = cluster.namespace_object(name)
     if standing is None:
         return
     for key in sorted(standing.annotations):
@@ -173,31 +168,30 @@ def _policy_changes(planned: PlannedPod, candidate: Candidate, world: World, tri
         without = {other: value for other, value in standing.annotations.items() if other != key}
         mode = {PREFIX + "mode": "enforce"} if PREFIX + "mode" not in without else {}
         try:
-            world.cluster.apply(Upsert(NamespaceObject(name, standing.labels, without | mode)))
-            taker = trials.taker(planned.tree)
+            cluster.apply(Upsert(NamespaceObject(name, standing.labels, without | mode)))
+            taker = case.trials.taker(case.planned.tree)
         finally:
-            world.cluster.apply(Upsert(standing))
+            cluster.apply(Upsert(standing))
         if taker is not None:
             text = f"An admin may widen {key} of namespace {name} (now {standing.annotations[key]})"
             yield Advice(text, taker.node.name)
 
 
-def _together(
-    candidate: Candidate, offer: Offer, changes: list[Change], world: World, trials: Trials
-) -> Iterator[Advice]:
+def _together(case: _Case, changes: list[Change]) -> Iterator[Advice]:
     """Measures that help together: a change and waiting, then two changes, and those and waiting."""
+    made, later = case.trials.made, case.trials.later
     mild = [change for change in changes[:_WAITED] if change.loss < Loss.KIND]
-    yield from _found(trials.later(change) for change in mild)
-    pairs = list(_pairs(candidate, offer, changes, world))
-    yield from (Advice(pair.text) for pair in pairs if trials.made(pair) is not None)
-    yield from _found(trials.later(change) for change in changes[:_WAITED] if change not in mild)
-    yield from _found(trials.later(pair) for pair in pairs)
+    yield from _found(later(change) for change in mild)
+    pairs = list(_pairs(case, changes))
+    yield from (Advice(pair.text) for pair in pairs if made(pair) is not None)
+    yield from _found(later(change) for change in changes[:_WAITED] if change not in mild)
+    yield from _found(later(pair) for pair in pairs)
 
 
-def _pairs(candidate: Candidate, offer: Offer, changes: list[Change], world: World) -> Iterator[Change]:
+def _pairs(case: _Case, changes: list[Change]) -> Iterator[Change]:
     """Two changes of the pod in one: the second is made on the outcome of the first."""
     for first, second in islice(combinations(changes, 2), _PAIRS):
-        for both in pod_changes(first.tree, candidate, offer, world):
+        for both in pod_changes(first.tree, case.candidate, case.offer, case.world):
             if both.text == second.text:
                 text = f"{first.text} and {second.text}"
                 yield msgspec.structs.replace(both, text=text, loss=max(first.loss, second.loss))
