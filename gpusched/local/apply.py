@@ -44,6 +44,10 @@ class Applier:
         query = {"dryRun": "All"} if dry_run else {}
         return self._api.request("POST", self.collection(tree), tree, query=query | {"fieldManager": _MANAGER})
 
+    def delete(self, tree: Tree) -> Response:
+        """Delete one object; a refusal is an answer."""
+        return self._api.request("DELETE", f"{self.collection(tree)}/{metadata(tree).get('name')}")
+
     def collection(self, tree: Tree) -> str:
         """The path of the objects of this kind, in the object's namespace if they have one.
 

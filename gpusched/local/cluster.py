@@ -70,6 +70,10 @@ class Operations:
         """Create one object; a refusal is an answer."""
         return Applier(self.api(identity)).create(tree, dry_run=dry_run)
 
+    def delete(self, tree: Tree, *, identity: str = "admin") -> Response:
+        """Delete one object; a refusal is an answer."""
+        return Applier(self.api(identity)).delete(tree)
+
     def create_nodes(self, trees: Iterable[Tree]) -> None:
         """Fake nodes from the Nodes of a dump; see `nodes.create_nodes`."""
         create_nodes(self.api("admin"), trees)

@@ -13,6 +13,7 @@ from typing import Final, Self
 
 import yaml
 
+from certs.profile import EXTENDER_SERVICE
 from gpusched.core.resources import GpuResources
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.credentials import write_private
@@ -90,6 +91,7 @@ class Installed:
         base = manifests_folder() / "base"
         for name in ("namespace", "rbac", "config"):
             self._plane.apply(documents(base / f"{name}.yaml"))
+        self._plane.apply(self._service_objects())
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self.configure({})
         self.start()
@@ -113,8 +115,8 @@ class Installed:
         elif self._extender:
             self._plane.restart_scheduler()
         base = manifests_folder() / "base"
-        for tree in [*documents(base / "webhooks.yaml"), *documents(base / "policy.yaml")]:
-            self._plane.request("DELETE", _path(tree))
+        for tree in [*documents(base / "webhooks.yaml"), *documents(base / "policy.yaml"), *self._service_objects()]:
+            self._plane.delete(tree)
         self.stop()
 
     @property
@@ -219,6 +221,11 @@ class Installed:
         endpoint = Endpoint(f"https://{LOOPBACK}:{self._extender_port}", str(self.certificates / "scheduler"))
         stanza = extender_stanza(config, endpoint, names, break_glass=break_glass)
         return scheduler_config(stanza, config.second_scheduler)
+
+    def _service_objects(self) -> list[_Tree]:
+        """The shipped Services, which nothing stands behind here; that of the extender where it is offered."""
+        trees = documents(manifests_folder() / "base" / "service.yaml")
+        return [tree for tree in trees if _name(tree) != EXTENDER_SERVICE or PLAIN_EXTENDER not in self._arguments]
 
     def _bundle(self) -> str:
         return base64.b64encode((self.certificates / "ca.crt").read_bytes()).decode()

@@ -9,6 +9,7 @@ from gpusched.local.credentials import service_account
 from gpusched.local.installed import Installed
 from gpusched.local.options import Options
 from tests.build import h100_node, node, pod, t4_node
+from tests.cli.commands import run
 from tests.e2e.scheduling import bound_in, bound_node, create, read, refusal
 from tests.e2e.seen import nodes_seen, policy
 from tests.manifests.overlays import MANIFESTS, SCHEDULER_FILES, scheduler_configuration
@@ -118,3 +119,8 @@ def test_the_webhook_alone(control_plane, client_programs, nodes, namespace):
         create(control_plane, pod("over", namespace))
         assert read(control_plane, namespace, "over")["spec"]["schedulingGates"] == [{"name": "gpusched.io/quota"}]
         assert bound_in(control_plane, namespace) == {"gpu": "ov-t4"}
+        asked = ("--kubeconfig", control_plane.kubeconfig(), "-o", "json")
+        status, doctor = run("certs", "status", *asked), run("doctor", *asked)
+        assert (status.code, status.json["problems"]) == (0, [])
+        # This control plane has no RuntimeClass.
+        assert {item["check"] for item in doctor.json["problems"]} == {"runtime-class-missing"}
