@@ -43,7 +43,7 @@ class Inputs(msgspec.Struct):
     `config_broken` says that the configuration has errors; `config` is then what could be read of it. `live` tells that
     `standing` was read from an API server; `namespace` is then the one that the user works in, if any, and `failures`
     are events about pods that controllers could not create. `others` are objects of a dump that are no part of its
-    state.
+    state. `claim_kinds` are kinds of claims and their classes that were listed, whether there are any or not.
     """
 
     manifests: list[Manifest] = []
@@ -57,6 +57,7 @@ class Inputs(msgspec.Struct):
     failures: list[Manifest] = []
     others: list[Manifest] = []
     config_faults: list[InputFault] = []
+    claim_kinds: frozenset[str] = frozenset()
 
 
 def read_inputs(
@@ -150,6 +151,7 @@ def absent_namespace(name: str, objects: Sequence[Manifest]) -> str:
 def world_of(inputs: Inputs, *, known: bool = True) -> World:
     """The dump as working state; its faults join the errors."""
     world = load(inputs.standing, inputs.config, known=known)
+    world.claim_kinds.update(inputs.claim_kinds)
     inputs.errors.extend(world.faults)
     replaced = {item.name for item in inputs.manifests if (item.group, item.kind) == ("", "Namespace")}
     inputs.notes.extend(unread_annotations(world, replaced))

@@ -52,7 +52,7 @@ class Live(msgspec.Struct):
     """What was read: objects in the order of a dump, what could not be read and why, and where they come from.
 
     `config` is the text of gpusched's ConfigMap, None where there is none to read. `namespace` is the one that the
-    user's context names, empty where it names none.
+    user's context names, empty where it names none. `claim_kinds` are kinds of CLAIMS that were listed.
     """
 
     documents: list[Manifest] = []
@@ -61,6 +61,7 @@ class Live(msgspec.Struct):
     config_note: str = ""
     server: str = ""
     namespace: str = ""
+    claim_kinds: frozenset[str] = frozenset()
 
 
 def _dra(resource: str) -> tuple[str, ...]:
@@ -159,6 +160,7 @@ class _Reader:
         self._progress = progress
         self._count = 0
         self._refused: dict[str, str] = {}
+        self._listed: set[str] = set()
 
     async def read(self, collections: Sequence[Collection]) -> Live:
         """All of them, and gpusched's configuration."""
@@ -170,7 +172,8 @@ class _Reader:
                 raise found
             documents += found
         config, note = await self._config()
-        return Live(documents, self._notes(), config, note, self._session.server)
+        kinds = frozenset(item.kind for item in CLAIMS if item.kind in self._listed)
+        return Live(documents, self._notes(), config, note, self._session.server, claim_kinds=kinds)
 
     def _notes(self) -> list[str]:
         """One line on all that may not be listed, with the API server's word on the first."""
@@ -184,7 +187,9 @@ class _Reader:
         error = StatusError(_ABSENT, "")
         for path in collection.paths:
             try:
-                return [_document(collection, path, tree) for tree in await self._whole(path, collection.query)]
+                trees = await self._whole(path, collection.query)
+                self._listed.add(collection.kind)
+                return [_document(collection, path, tree) for tree in trees]
             except StatusError as found:
                 error = found
             if error.code != _ABSENT:

@@ -59,7 +59,13 @@ def report(
     result = ReportResult(found.violations, found.counts, error_views(inputs.errors), found.judged)
     names = list(dict.fromkeys(f"{item.kind.lower()}/{item.name}" for item in found.violations))
     width = _WIDE if form == "wide" else PAGE
-    session.show(result, lambda: _table(found, session.style, width=width, proposed=bool(_proposed(inputs))), names)
+
+    def text() -> str:
+        if not found.violations:
+            return _nothing_against(found, inputs)
+        return _table(found, session.style, width=width, proposed=bool(_proposed(inputs)))
+
+    session.show(result, text, names)
     session.tell(inputs)
     session.end(inputs, problems=bool(found.violations))
 
@@ -106,10 +112,16 @@ def _refused_policies(namespaces: Namespaces, inputs: Inputs) -> None:
     inputs.errors.extend(faults)
 
 
+def _nothing_against(found: Report, inputs: Inputs) -> str:
+    """Nothing is approved by a policy of which a part could not be read."""
+    judged = f"{counted(found.judged, 'object')} with GPUs judged"
+    if inputs.errors:
+        return f"{judged}: no verdict, since some input could not be used\n"
+    return f"{judged}: the {'proposed' if _proposed(inputs) else 'present'} policy speaks against none\n"
+
+
 def _table(found: Report, style: Style, *, width: int, proposed: bool) -> str:
     """What is found, and the numbers; where a policy is proposed, with what was so already."""
-    if not found.violations:
-        return f"{counted(found.judged, 'object')} with GPUs judged: the policy speaks against none\n"
     already = ("ALREADY",) if proposed else ()
     rows: list[list[str | Cell]] = [
         [

@@ -1,17 +1,18 @@
 """`why` for users who may not list nodes: the running service answers about their own namespaces."""
 
+import contextlib
 from typing import Final
 
 import click
 import msgspec
 
 from gpusched.admission.admission import Admission
-from gpusched.admission.template_table import TABLE
-from gpusched.cli.access import Access, Forbidden, Unavailable
+from gpusched.cli.access import Absent, Access, Forbidden, Unavailable
 from gpusched.cli.live import SOURCE, context_namespace, in_pod
 from gpusched.cli.service import Service, authorization
 from gpusched.cli.why_named import Identity, one_of
 from gpusched.core.names import OWN_NAMESPACE
+from gpusched.kube.workloads import CONTROLLERS
 from gpusched.serve.view.access import NO_NAMESPACE, Extent
 from gpusched.serve.view.pods import PodView as Waiting
 from gpusched.serve.view.why import WhyView
@@ -21,7 +22,7 @@ from gpusched.simulate.result import PlacementView, PodView, ReasonView, Unsched
 
 #: Where the service is, seen from a pod.
 _INSIDE: Final = f"http://gpusched-webhook.{OWN_NAMESPACE}.svc:8080"
-_KINDS: Final = frozenset(kind.lower() for _, kind in TABLE)
+_KINDS: Final = frozenset({"pod", *(kind.lower() for kind, *_ in CONTROLLERS)})
 _WHERE: Final = "with --server the service answers about pods of your namespaces"
 
 
@@ -70,10 +71,21 @@ def ask_service(access: Access, server: str | None, targets: tuple[Target, ...],
     own = None if access.all_namespaces else access.namespace or context_namespace(access) or None
     if not targets:
         return _waiting(service, own)
-    target = next(item for item in targets if item.kind in {"", *_KINDS})
+    # Only of Kubernetes' own kinds the name of the kind is likelier than a namespace's, such as notebooks.
+    likelier, *others = sorted(targets, key=lambda item: item.kind not in {"", *_KINDS})
+    try:
+        return Told([_about(service, likelier, own, access)])
+    except (Absent, Forbidden):
+        for target in others:
+            with contextlib.suppress(Absent, Forbidden):
+                return Told([_about(service, target, own, access)])
+        raise
+
+
+def _about(service: Service, target: Target, own: str | None, access: Access) -> Why:
     asked = access.all_namespaces and target.kind in {"", "pod"}
     namespace = target.namespace or own or (_found(service, target.name) if asked else "")
-    return Told([_of(service, namespace or "default", target.name, target.kind)])
+    return _of(service, namespace or "default", target.name, target.kind)
 
 
 def _found(service: Service, name: str) -> str:

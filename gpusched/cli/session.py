@@ -195,6 +195,7 @@ class Session:
         take_live(live.documents, live.config if config is None else None, module.CONFIG_SOURCE, inputs)
         inputs.notes.extend([*live.notes, *([live.config_note] if live.config_note and config is None else [])])
         inputs.namespace = access.namespace or live.namespace
+        inputs.claim_kinds = live.claim_kinds
 
     def world(self, inputs: Inputs) -> World:
         """The cluster of the inputs as working state, with progress; what is wrong with it joins their errors."""

@@ -1,6 +1,6 @@
 """The claims of one pod to volumes and devices by name, and what the objects of the cluster say of them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from gpusched.core.fields import Field
@@ -20,14 +20,16 @@ CLAIM_KINDS: Final = frozenset(
 
 class PodClaims:
     """What one pod claims by name: of claims that are made for each pod the template is named, since pods of one
-    template are to be told the same. A kind of which the cluster shows no object is one that nobody looked at.
+    template are to be told the same. `kinds` are those of which all objects are known.
     """
 
-    def __init__(self, tree: Mapping[str, object], namespace: str, objects: ClaimObjects) -> None:
+    def __init__(
+        self, tree: Mapping[str, object], namespace: str, objects: ClaimObjects, kinds: Collection[str]
+    ) -> None:
         self._pod = Field(tree)
         self._namespace = namespace
         self._objects = objects
-        self._shown = {kind for kind, _, _ in objects}
+        self._kinds = kinds
 
     def words(self) -> dict[str, str]:
         """What stands for `{key}` in sentences: the claims with their classes, or that there are some."""
@@ -65,7 +67,7 @@ class PodClaims:
             yield from self._missing(_TEMPLATE, name, "its name in spec.resourceClaims")
 
     def _missing(self, kind: str, name: str, where: str) -> list[tuple[str, str]]:
-        if kind not in self._shown or (kind, self._namespace, name) in self._objects:
+        if kind not in self._kinds or (kind, self._namespace, name) in self._objects:
             return []
         what = f"{kind} {name}"
         space = f"in namespace {self._namespace}"
@@ -74,7 +76,7 @@ class PodClaims:
     def _unbound(self, name: str) -> Iterator[tuple[str, str]]:
         """Where its StorageClass binds at once: others wait for a pod that has a node."""
         known = self._objects.get((_VOLUME, self._namespace, name))
-        if known is None or self._bound(name) or _CLASS not in self._shown:
+        if known is None or self._bound(name) or _CLASS not in self._kinds:
             return
         for storage in self._classes(_VOLUME, name):
             found = self._objects.get((_CLASS, "", storage))

@@ -77,8 +77,19 @@ def no_pods(manifest: Manifest) -> str:
     if not isinstance(spec, Mapping):
         return "makes no pods"
     stated = [f"{name} 0" for name in _COUNTS if spec.get(name) == 0]
-    stated += ["it is suspended"] if spec.get("suspend") is True else []
+    stated += [held_back(manifest)] if held_back(manifest) else []
     return f"makes no pods: {stated[0]}" if stated else "makes no pods"
+
+
+def held_back(manifest: Manifest) -> str:
+    """That its controller makes no pods of the template, and until when; empty where it does."""
+    spec = manifest.tree.get("spec")
+    if not isinstance(spec, Mapping):
+        return ""
+    if spec.get("suspend") is True:
+        return "suspended until spec.suspend is false, which a queue such as Kueue sees to"
+    paused = manifest.kind == "Deployment" and spec.get("paused") is True
+    return f"paused until kubectl rollout resume deployment/{manifest.name}" if paused else ""
 
 
 def whole_templates(manifest: Manifest, faults: list[Fault]) -> list[Template]:
@@ -140,9 +151,9 @@ def _has_containers(template: Template, faults: list[Fault]) -> bool:
 def _notes(manifest: Manifest, template: Template) -> Iterator[str]:
     if template.note:
         yield template.note
-    spec = manifest.tree.get("spec")
-    if isinstance(spec, Mapping) and spec.get("suspend") is True:
-        yield "suspended: its pods come once spec.suspend is false, which a queue such as Kueue sees to"
+    why = held_back(manifest)
+    if why:
+        yield f"its pods come later: {why}"
 
 
 def _count(manifest: Manifest, template: Template, faults: list[Fault]) -> int:

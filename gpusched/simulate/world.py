@@ -47,7 +47,7 @@ class World:
     `may_name` says of a namespace whether its pods may be named to whoever asks. `elsewhere` are nodes of the same
     cluster that are not in this world: why each does not take the pod that is asked about, None where that is unknown.
     `between` are the ReplicaSets and Jobs of the dump with what controls them, `claims` its claims to volumes and
-    devices and their classes.
+    devices and their classes, `claim_kinds` those kinds of them that it knows all of.
     """
 
     def __init__(self, config: Config, *, known: bool = True) -> None:
@@ -60,6 +60,7 @@ class World:
         self.elsewhere: Mapping[str, Reason | None] = {}
         self.between: dict[tuple[str, str, str], str] = {}
         self.claims: dict[tuple[str, str, str], Mapping[str, object]] = {}
+        self.claim_kinds: set[str] = set()
         self.node_classes = NodeClasses()
 
     @classmethod
@@ -116,6 +117,8 @@ def _note(manifest: Manifest, world: World) -> None:
     world.between.update(between(manifest))
     if (manifest.group, manifest.kind) in CLAIM_KINDS:
         world.claims[manifest.kind, manifest.namespace, manifest.name] = manifest.tree
+        # A dump that has one of a kind has them all; of a kind that it lacks nobody knows.
+        world.claim_kinds.add(manifest.kind)
 
 
 def _distinct(items: list[Seen]) -> list[Seen]:

@@ -270,13 +270,13 @@ def test_offline_commands_load_no_client():
 
 
 def _claiming(api):
-    """A pod that waits for a claim of a class that is not there, on a cluster with another class."""
+    """A pod that waits for a claim of a class that is not there, on a cluster without any."""
     volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
     said = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims."
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": said}
     api.put(pod("w", volumes=volumes) | {"status": {"conditions": [condition]}})
     named = {"metadata": {"name": "data", "namespace": "team-a"}, "spec": {"storageClassName": "fast"}}
-    api.put({"kind": "PersistentVolumeClaim", **named}, {"kind": "StorageClass", "metadata": {"name": "slow"}})
+    api.put({"kind": "PersistentVolumeClaim", **named})
 
 
 def test_why_names_the_claim_and_its_class(api, ask):

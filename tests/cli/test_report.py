@@ -16,7 +16,10 @@ def test_a_cluster_in_good_order(folder: Folder) -> None:
     ran = report(folder, CLUSTER)
     assert (ran.code, ran.json) == (0, {"violations": [], "counts": [], "errors": [], "judged": 1})
 
-    assert report(folder, CLUSTER, form="table").out == "1 object with GPUs judged: the policy speaks against none\n"
+    assert (
+        report(folder, CLUSTER, form="table").out
+        == "1 object with GPUs judged: the present policy speaks against none\n"
+    )
 
 
 def test_a_proposed_policy(folder: Folder) -> None:
@@ -53,6 +56,29 @@ def test_a_proposed_policy_that_would_be_refused_itself(folder: Folder) -> None:
         (f"{proposed}:1", "metadata.annotations")
     ]
     assert ran.json["violations"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("", 2, "no verdict, since some input could not be used"),
+        ("a: [", 2, "no verdict, since some input could not be used"),
+        (
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: team-a, annotations: {gpusched.io/familys: x}}\n",
+            2,
+            "no verdict, since some input could not be used",
+        ),
+        (
+            "apiVersion: v1\nkind: Namespace\nmetadata: {name: team-a, annotations: {gpusched.io/families: turing}}\n",
+            0,
+            "the proposed policy speaks against none",
+        ),
+    ],
+)
+def test_a_proposal_that_cannot_be_read_gets_no_verdict(folder: Folder, text: str, code: int, said: str) -> None:
+    ran = report(folder, CLUSTER, "--policy", folder.write("new.yaml", text), form="table")
+
+    assert (ran.code, ran.out) == (code, f"1 object with GPUs judged: {said}\n")
 
 
 def test_the_table(folder: Folder) -> None:

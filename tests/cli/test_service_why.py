@@ -80,6 +80,19 @@ def test_other_states(api, why, state, fields, code, head):
     assert api.requests[-1][1]["namespace"] == "team-b"
 
 
+def test_a_namespace_with_the_name_of_a_kind(api, why):
+    """Of kinds that are not Kubernetes' own the namespace is likelier; what is not there may be the other."""
+    api.answers[WHY] = 200, {"why": PENDING}
+    assert why("notebooks/big").code == 1
+    assert api.requests[-1] == (WHY, {"namespace": "notebooks", "name": "big"})
+
+    api.answers[WHY] = 404, {"error": "There is no job team-a/p with GPUs."}
+    ran = why("jobs/p")
+    assert (ran.code, "There is no job team-a/p" in ran.err) == (2, True)
+    asked = [query for path, query in api.requests if path == WHY][-2:]
+    assert asked == [{"namespace": "team-a", "name": "p", "kind": "job"}, {"namespace": "jobs", "name": "p"}]
+
+
 @pytest.mark.parametrize(
     ("answer", "code", "said"),
     [

@@ -115,7 +115,7 @@ SAYINGS = [
     (
         GKE + "batch__kueue-intro__job-team-a.yaml",
         "gke",
-        "suspended: its pods come once spec.suspend is false, which a queue such as Kueue sees to",
+        "its pods come later: suspended until spec.suspend is false, which a queue such as Kueue sees to",
     ),
     (
         "run-ai+fake-gpu-operator/design__samples__2.17__fractional_pod_reservation.yaml",

@@ -1,9 +1,10 @@
 """What the claims of a pod and their objects say, through the answer of `why`."""
 
+from collections.abc import Iterable
+
 import pytest
 
 from gpusched.core.read_pod import read_pod
-from gpusched.policy.model import Config
 from gpusched.simulate.reasons.obstacle import obstacle
 from tests.build import Tree, pod
 from tests.simulate.scene import world_of
@@ -39,11 +40,13 @@ def _device_template(name: str, device_class: str) -> Tree:
     return _object("ResourceClaimTemplate", name, "resource.k8s.io", spec={"spec": inner})
 
 
-def told(tree: Tree, word: str, *cluster: Tree) -> tuple[str, str] | None:
+def told(tree: Tree, word: str, *cluster: Tree, listed: Iterable[str] = ()) -> tuple[str, str] | None:
     if word:
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": word}
         tree = {**tree, "status": {"conditions": [condition]}}
-    found = obstacle(tree, read_pod(tree, []), Config(), world_of(*cluster).claims)
+    world = world_of(*cluster)
+    world.claim_kinds.update(listed)
+    found = obstacle(tree, read_pod(tree, []), world)
     return None if found is None else (found.cause, found.change)
 
 
@@ -155,3 +158,37 @@ def test_what_is_said_of_other_things_is_told_besides() -> None:
         "PersistentVolumeClaim data is not bound: StorageClass fast, which it names, does not exist; "
         "kube-scheduler says: node(s) were on a bad day"
     )
+
+
+@pytest.mark.parametrize(
+    ("spec", "cluster", "listed", "cause"),
+    [
+        (
+            {"resourceClaims": [{"name": "g", "resourceClaimName": "gpu"}]},
+            (),
+            "ResourceClaim",
+            "ResourceClaim gpu does not exist in namespace team-a",
+        ),
+        (
+            {"resourceClaims": [{"name": "g", "resourceClaimTemplateName": "t"}]},
+            (),
+            "ResourceClaimTemplate",
+            "ResourceClaimTemplate t does not exist in namespace team-a",
+        ),
+        (VOLUMES, (), "PersistentVolumeClaim", "PersistentVolumeClaim data does not exist in namespace team-a"),
+        (
+            VOLUMES,
+            (_pvc(),),
+            "StorageClass",
+            "PersistentVolumeClaim data is not bound: StorageClass fast, which it names, does not exist",
+        ),
+    ],
+)
+def test_a_cluster_that_has_none_of_a_kind(spec: Tree, cluster: tuple[Tree, ...], listed: str, cause: str) -> None:
+    """A dump of one says nothing of it, an API server that lists none does."""
+    tree = pod("p", **spec)
+
+    assert told(tree, "", *cluster) is None
+    found = told(tree, "", *cluster, listed=[listed])
+    assert found is not None
+    assert found[0] == cause

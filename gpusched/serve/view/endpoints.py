@@ -22,7 +22,8 @@ _LARGE: Final = 64 * 1024
 #: Digits of a generation; Python reads no number of thousands of them.
 _DIGITS: Final = 18
 _NO_NODES: Final = (
-    "You may not list nodes, and so not see the GPUs of this cluster. The ClusterRole gpusched-viewer gives that right."
+    "You may not list nodes, and so not see the GPUs of this cluster."
+    " A ClusterRoleBinding to the ClusterRole gpusched-viewer gives that right."
 )
 
 

@@ -4,7 +4,6 @@ claims.
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -14,8 +13,9 @@ from gpusched.core.codes import REASON_TEXT
 from gpusched.core.names import DEFAULT_SCHEDULER, OWN_NAMESPACE
 from gpusched.core.pod import Pod
 from gpusched.policy.model import Config
-from gpusched.simulate.claim_objects import ClaimObjects, PodClaims
+from gpusched.simulate.claim_objects import PodClaims
 from gpusched.simulate.reasons.pod_status import scheduler_word
+from gpusched.simulate.world import World
 
 
 class Obstacle(msgspec.Struct, frozen=True):
@@ -147,18 +147,14 @@ _ALL_NODES: Final = re.compile(r"^0/\d+ nodes are available: ")
 _COUNT: Final = re.compile(r"^\d+ ")
 
 
-def obstacle(
-    tree: Mapping[str, object], pod: Pod, config: Config, objects: ClaimObjects = MappingProxyType({})
-) -> Obstacle | None:
-    """What the pod waits for besides; None where nobody says so. `tree` is the pod with its status, `objects` are the
-    claims and classes that the cluster is known to have.
-    """
-    name, word = pod.spec.scheduler_name, scheduler_word(tree)
+def obstacle(tree: Mapping[str, object], pod: Pod, world: World) -> Obstacle | None:
+    """What the pod waits for besides; None where nobody says so. `tree` is the pod with its status."""
+    name, word, config = pod.spec.scheduler_name, scheduler_word(tree), world.cluster.config
     if not calls_gpusched(name, config):
         return _of_another(name, word, config)
     parts = _parts(word)
     foreign = [part for part in parts if not _judged(part)]
-    claims = PodClaims(tree, pod.namespace, objects)
+    claims = PodClaims(tree, pod.namespace, world.claims, world.claim_kinds)
     certain = list(claims.certain())
     told = certain + [_meaning(part, claims.words()) for part in foreign if not (certain and _OF_CLAIMS.search(part))]
     if not told:

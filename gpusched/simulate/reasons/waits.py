@@ -46,7 +46,7 @@ class Waits:
 
     def of(self, manifest: Manifest, pod: Pod) -> Wait:
         """Why a pod waits that has no node and no gate; `pod` is what was read of it."""
-        besides = obstacle(manifest.tree, pod, self._world.cluster.config, self._world.claims)
+        besides = obstacle(manifest.tree, pod, self._world)
         key = self._likeness(pod), besides
         if key not in self._known:
             self._known[key] = _wait(manifest, pod, besides, self._world)
@@ -156,7 +156,7 @@ def _wait(manifest: Manifest, pod: Pod, besides: Obstacle | None, world: World) 
     if taker is not None:
         if besides is not None and not besides.passing:
             return Wait(demand, "", explain_besides(planned, candidate, world, besides, taker))
-        claims = PodClaims(manifest.tree, pod.namespace, world.claims)
+        claims = PodClaims(manifest.tree, pod.namespace, world.claims, world.claim_kinds)
         return Wait(demand, _soon(taker, pod, besides, claims))
     explanation = explain_fully(planned, candidate, world)
     if besides is not None and not besides.passing:

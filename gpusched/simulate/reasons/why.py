@@ -6,14 +6,13 @@ from typing import Final
 import msgspec
 
 from gpusched.admission.admission import Admission
-from gpusched.core.fields import Field
 from gpusched.core.misspelt import asks_for_gpu
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.pod import Pod
 from gpusched.core.read_pod import read_pod
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.claim_objects import CLAIM_KINDS
-from gpusched.simulate.expand import PlannedPod, expand, no_pods
+from gpusched.simulate.expand import PlannedPod, expand, held_back, no_pods
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import Outcome, gate_notes
 from gpusched.simulate.owners import workload_of
@@ -151,8 +150,7 @@ def why_workload(manifest: Manifest, simulation: Simulation) -> Why | None:
     """
     before = len(simulation.outcomes)
     planned = expand([manifest], simulation.faults)
-    suspended = Field(manifest.tree).get("spec").get("suspend").value is True
-    dormant = suspended or (bool(planned) and planned[0].dormant)
+    dormant = bool(held_back(manifest)) or (bool(planned) and planned[0].dormant)
     simulation.run([manifest])
     if planned and len(simulation.outcomes) == before:
         simulation.create([msgspec.structs.replace(planned[0], dormant=False, per_node=False)])

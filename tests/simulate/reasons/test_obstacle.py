@@ -4,6 +4,7 @@ from gpusched.core.read_pod import read_pod
 from gpusched.policy.model import Config
 from gpusched.simulate.reasons.obstacle import Obstacle, obstacle
 from gpusched.simulate.reasons.why import Why, why_standing
+from gpusched.simulate.world import World
 from tests.build import Tree, pod, t4_node
 from tests.simulate.scene import cpu_node, manifest, world_of
 
@@ -12,7 +13,7 @@ def told(message: str, reason: str = "Unschedulable", config: Config | None = No
     tree: Tree = pod("p", **spec)
     condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
     tree["status"] = {"phase": "Pending", "conditions": [condition] if message else []}
-    return obstacle(tree, read_pod(tree, []), config or Config())
+    return obstacle(tree, read_pod(tree, []), World(config or Config()))
 
 
 def all_nodes(said: str) -> str:
