@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -170,8 +171,15 @@ def terminal(control_plane: ControlPlane, client_programs: dict[str, Path], tmp_
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest, cluster: Operations) -> Iterator[str]:
     """A Namespace of the test's own; its pods are gone, and with them their claims on nodes, when the test ends."""
+    with new_namespace(cluster, request.node.nodeid) as name:
+        yield name
+
+
+@contextmanager
+def new_namespace(cluster: Operations, test: str) -> Iterator[str]:
+    """A Namespace under a name that no other run of the test has; its pods are gone afterwards."""
     # An existing cluster may still be clearing away what an earlier run left.
-    name = f"e2e-{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]}-{secrets.token_hex(2)}"
+    name = f"e2e-{hashlib.sha256(test.encode()).hexdigest()[:8]}-{secrets.token_hex(2)}"
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).expect()
     yield name
     # A terminating Namespace takes no new pods; those there would be given their grace, and the Namespace half of it.

@@ -36,16 +36,10 @@ def own(binaries) -> Iterator[tuple[ControlPlane, Installed]]:
         yield plane, installed
 
 
-@pytest.fixture
-def place(own, request) -> Iterator[str]:
-    """A Namespace, the pods of which are gone when the test ends."""
-    plane, _ = own
-    name = f"claims-{abs(hash(request.node.name)) % 10**8}"
-    plane.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}).expect()
-    yield name
-    pods = f"/api/v1/namespaces/{name}/pods"
-    plane.request("DELETE", pods, query={"gracePeriodSeconds": "0"}).expect()
-    plane.wait_for(pods, lambda tree: tree["items"] == [], what="pods gone")
+@pytest.fixture(scope="module")
+def cluster(own) -> ControlPlane:
+    """Namespaces of this module are those of its own control plane."""
+    return own[0]
 
 
 def broken(plane) -> dict[str, list[int]]:
@@ -102,14 +96,14 @@ def settled(plane, namespace) -> dict[str, str]:
     return plane.wait_until(all_decided, 90, "every pod bound or refused")
 
 
-def test_two_hundred_at_once(own, place):
+def test_two_hundred_at_once(own, namespace):
     plane, _ = own
-    create_at_once(plane, claiming(Random(1), place, 200))
-    nodes = settled(plane, place)
+    create_at_once(plane, claiming(Random(1), namespace, 200))
+    nodes = settled(plane, namespace)
     assert broken(plane) == {}
     say(f"{len(nodes)} of 200 pods bound on {len(set(nodes.values()))} nodes")
     assert len(nodes) >= LEAST
-    marks = [tree["metadata"]["annotations"]["status.gpusched.io/bound"] for tree in pods_of(plane, place, nodes)]
+    marks = [tree["metadata"]["annotations"]["status.gpusched.io/bound"] for tree in pods_of(plane, namespace, nodes)]
     assert marks == list(nodes.values())
 
 
@@ -117,31 +111,33 @@ def pods_of(plane, namespace, names):
     return [read(plane, namespace, name) for name in names]
 
 
-def test_killed_in_the_middle(own, place):
+def test_killed_in_the_middle(own, namespace):
     """Nothing is remembered but what the API server has, and that is enough."""
     plane, installed = own
-    pods = claiming(Random(2), place, 200)
+    pods = claiming(Random(2), namespace, 200)
     create_at_once(plane, pods[:100])
-    plane.wait_until(lambda: len(bound_in(plane, place)) >= 20, what="some pods bound")
+    plane.wait_until(lambda: len(bound_in(plane, namespace)) >= 20, what="some pods bound")
     installed.kill()
-    assert broken(plane) == {}
-    installed.start()
+    try:
+        assert broken(plane) == {}
+    finally:
+        installed.start()
     create_at_once(plane, pods[100:])
-    nodes = settled(plane, place)
+    nodes = settled(plane, namespace)
     assert broken(plane) == {}
     say(f"killed in the middle: {len(nodes)} of 200 pods bound")
     assert len(nodes) >= LEAST
     plane.wait_until(lambda: installed.metric("gpusched_reservations") == 0, what="no promises left")
 
 
-def test_two_schedulers_at_once(own, place):
+def test_two_schedulers_at_once(own, namespace):
     """Each of 40 pods is bound to two nodes at the same time, for which no filter was asked, while kube-scheduler binds
     others: success is said to one at most, it is true, and the rule holds.
     """
     plane, installed = own
     other = SecondScheduler(installed)
-    theirs = [create(plane, tree) for tree in claiming(Random(3), place, 40, schedulerName="other")]
-    ours = claiming(Random(4), place, 100)
+    theirs = [create(plane, tree) for tree in claiming(Random(3), namespace, 40, schedulerName="other")]
+    ours = claiming(Random(4), namespace, 100)
     for index, tree in enumerate(ours):
         tree["metadata"]["name"] = f"ours-{index:03}"
     jobs = [(tree, NODES[(number + turn) % 4]) for number, tree in enumerate(theirs) for turn in range(2)]
@@ -149,9 +145,9 @@ def test_two_schedulers_at_once(own, place):
         creating = pool.submit(create_at_once, plane, ours)
         answers = list(pool.map(lambda job: (job[0]["metadata"]["name"], job[1], other.bind(*job)), jobs))
         creating.result()
-    plane.wait_until(lambda: all_seen(plane, place, "ours"), 60, "kube-scheduler done")
+    plane.wait_until(lambda: all_seen(plane, namespace, "ours"), 60, "kube-scheduler done")
     assert broken(plane) == {}
-    nodes = bound_in(plane, place)
+    nodes = bound_in(plane, namespace)
     said = {name: node for name, node, error in answers if not error}
     assert said == {name: node for name, node in nodes.items() if not name.startswith("ours")}
     assert sum(not error for *_, error in answers) == len(said)
@@ -167,38 +163,38 @@ def all_seen(plane, namespace, prefix) -> bool:
     return all(node_of(tree) or condition(tree) is not None for tree in mine)
 
 
-def test_a_bind_whose_answer_is_lost(own, place):
+def test_a_bind_whose_answer_is_lost(own, namespace):
     """The caller hangs up at once. The pod is bound all the same, counted once, and asking again is success."""
     plane, installed = own
     other = SecondScheduler(installed)
-    tree = create(plane, pod("lost", place, annotations={CLAIM: "6000Mi"}, schedulerName="other"))
+    tree = create(plane, pod("lost", namespace, annotations={CLAIM: "6000Mi"}, schedulerName="other"))
     other.send("/bind", binding(tree, NODES[0])).close()
-    plane.wait_until(lambda: bound_in(plane, place) == {"lost": NODES[0]}, what="bound all the same")
+    plane.wait_until(lambda: bound_in(plane, namespace) == {"lost": NODES[0]}, what="bound all the same")
     assert other.bind(tree, NODES[0]) == ""
     assert other.bind(tree, NODES[1]) == f"gpusched: the pod is on node {NODES[0]} already"
     plane.wait_until(lambda: installed.metric("gpusched_reservations") == 0, what="no promise left")
     assert broken(plane) == {}
 
 
-def test_a_bind_of_a_pod_replaced_meanwhile(own, place):
+def test_a_bind_of_a_pod_replaced_meanwhile(own, namespace):
     plane, installed = own
     other = SecondScheduler(installed)
-    former = create(plane, pod("twice", place, schedulerName="other"))
-    plane.request("DELETE", f"/api/v1/namespaces/{place}/pods/twice", query={"gracePeriodSeconds": "0"}).expect()
-    create(plane, pod("twice", place, schedulerName="other"))
+    former = create(plane, pod("twice", namespace, schedulerName="other"))
+    plane.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/twice", query={"gracePeriodSeconds": "0"}).expect()
+    create(plane, pod("twice", namespace, schedulerName="other"))
     # By its watch or by the API server, whichever told it first.
     refused = (
         "gpusched: the pod is gone, finished or replaced by another of its name",
         "gpusched: Operation cannot be fulfilled on pods",
     )
     assert other.bind(former, NODES[0]).startswith(refused)
-    assert bound_in(plane, place) == {}
+    assert bound_in(plane, namespace) == {}
     plane.wait_until(lambda: installed.metric("gpusched_reservations") == 0, what="no promise left")
 
 
-def test_a_bind_to_a_node_that_policy_refuses(own, place):
+def test_a_bind_to_a_node_that_policy_refuses(own, namespace):
     plane, installed = own
-    tree = create(plane, pod("p", place, annotations={CLAIM: "15000Mi"}, schedulerName="other"))
+    tree = create(plane, pod("p", namespace, annotations={CLAIM: "15000Mi"}, schedulerName="other"))
     assert SecondScheduler(installed).bind(tree, NODES[0]) == "gpusched: not enough unclaimed GPU memory"
     assert SecondScheduler(installed).bind(tree, "cl-none") == "gpusched: node cl-none is not known"
-    assert bound_in(plane, place) == {}
+    assert bound_in(plane, namespace) == {}

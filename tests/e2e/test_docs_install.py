@@ -7,6 +7,7 @@ import yaml
 
 from gpusched.local.demo import read_samples
 from gpusched.local.options import Options
+from tests.build import namespace as namespace_tree
 from tests.build import pod
 from tests.docs.alike import alike
 from tests.docs.page import ROOT, blocks, run_by
@@ -22,6 +23,7 @@ EXPORT, SEE = run_by(__file__, "docs/install.md")
 KUBEADM, FILES, CLUSTER_CONFIGURATION = run_by(__file__, "manifests/overlays/kubeadm/README.md")
 (K3S,) = run_by(__file__, "manifests/overlays/k3s/README.md")
 VERSION, MANAGED, GIVE, ENABLE = run_by(__file__, "manifests/overlays/managed/README.md")
+MERGE = "application/merge-patch+json"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/gpusched-system/deployments"
 #: The Service ranges of kubeadm and of k3s.
 RANGE = "--service-cluster-ip-range=10.96.0.0/12"
@@ -118,11 +120,20 @@ def test_k3s(control_plane, terminal):
         assert service["spec"]["clusterIP"] == "10.43.0.44"
 
 
-def test_managed(control_plane, terminal):
+@pytest.fixture
+def team(control_plane):
+    """The Namespace that the page enables; it is not when the test ends."""
+    name = "team-a"
+    control_plane.apply([namespace_tree(name)])
+    yield name
+    change = {"metadata": {"labels": {"gpusched.io/enabled": None}}}
+    control_plane.request("PATCH", f"/api/v1/namespaces/{name}", change, content_type=MERGE).expect()
+
+
+def test_managed(control_plane, terminal, team):
     """A second scheduler gets its files, and they are written again out of their Secret."""
     told = terminal.type(VERSION.text).splitlines()
     assert told[-1] == f"Server Version: {control_plane.get('/version')['gitVersion']}"
-    control_plane.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}])
     with deleted(terminal, "managed"):
         terminal.type(MANAGED.text)
         with Overlaid(control_plane) as installed:
@@ -134,9 +145,9 @@ def test_managed(control_plane, terminal):
                 path.replace(installed.certificates / "scheduler" / path.name)
             assert SecondScheduler(installed).filter(pod("p"), "nowhere")["Error"] == ""
 
-            assert scheduler_of(control_plane, "team-a") == "default-scheduler"
+            assert scheduler_of(control_plane, team) == "default-scheduler"
             terminal.type(ENABLE.text)
-            assert scheduler_of(control_plane, "team-a") == "gpusched-scheduler"
+            assert scheduler_of(control_plane, team) == "gpusched-scheduler"
 
 
 def scheduler_of(plane, namespace):

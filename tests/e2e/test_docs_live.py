@@ -29,10 +29,17 @@ def demo(request, binaries):
         yield cluster
 
 
-@pytest.mark.parametrize("page", [path for path, found in LIVE.items() if found], ids=lambda path: path.name)
-def test_live_blocks_show_what_the_commands_print(demo: DemoCluster, client_programs, page) -> None:
-    shell = Shell(str(demo.plane.kubeconfig()), {"kubectl": Kubectl(client_programs["kubectl"], demo.plane)})
+@pytest.fixture
+def shell(demo: DemoCluster, client_programs):
+    """What the pages type on the cluster of the demo; the pod that they leave is gone when the test ends."""
+    kubectl = Kubectl(client_programs["kubectl"], demo.plane)
+    yield Shell(str(demo.plane.kubeconfig()), {"kubectl": kubectl})
+    left = str(ROOT / "docs" / "examples" / "quick-start" / "smaller.yaml")
+    assert kubectl(["delete", "--ignore-not-found", "-f", left])[0] == 0
 
+
+@pytest.mark.parametrize("page", [path for path, found in LIVE.items() if found], ids=lambda path: path.name)
+def test_live_blocks_show_what_the_commands_print(shell: Shell, page) -> None:
     for block in LIVE[page]:
         assert alike(shown(block, shell)) == alike(block.text), block.name
 
@@ -54,9 +61,11 @@ def asked(demo: DemoCluster, client_programs, tmp_path):
     demo.plane.apply([namespace("team-a")])
     hopper = {"gpusched.io/families": "hopper"}
     demo.plane.create(pod("nb-7", "team-a", gpus=8, annotations=hopper)).expect()
-    refusal(demo.plane, "team-a", "nb-7")
-    yield terminal
-    delete(demo.plane, "team-a", "nb-7")
+    try:
+        refusal(demo.plane, "team-a", "nb-7")
+        yield terminal
+    finally:
+        delete(demo.plane, "team-a", "nb-7")
 
 
 def test_commands_of_the_readme_find_what_is_there(asked: Terminal) -> None:

@@ -31,6 +31,12 @@ def plane(binaries) -> Iterator[ControlPlane]:
         yield started
 
 
+@pytest.fixture
+def cluster(plane) -> ControlPlane:
+    """Namespaces of this module are those of its own control plane."""
+    return plane
+
+
 class Load:
     """Threads that do one thing over and over; what went wrong is in `failures`."""
 
@@ -63,21 +69,21 @@ class Load:
                 thread.join()
 
 
-def test_a_rolling_restart_under_load(plane):
+def test_a_rolling_restart_under_load(plane, namespace):
     with Replicas(plane, arguments=DRAIN) as replicas:
         nodes_seen(plane, *NODES)
-        policy(plane, "drained", families="turing")
+        policy(plane, namespace, families="turing")
         await_two(plane, replicas)
         asked, created = Load(), Load()
 
         def ask(number: int) -> str | None:
-            answer = plane.create(pod(f"asked-{number}", "drained"), dry_run=True)
+            answer = plane.create(pod(f"asked-{number}", namespace), dry_run=True)
             return None if answer.ok and "affinity" in answer.expect()["spec"] else answer.message
 
         def make(_: int) -> str | None:
             if created.done >= PODS:
                 return None
-            answer = plane.create(pod(f"made-{created.done:03}", "drained"))
+            answer = plane.create(pod(f"made-{created.done:03}", namespace))
             return None if answer.ok else answer.message
 
         with asked.running(ask, WORKERS), created.running(make, 1, PACE_SECONDS):
@@ -94,5 +100,5 @@ def test_a_rolling_restart_under_load(plane):
         say(f"{asked.done} admissions asked for, {len(asked.failures)} failed")
         assert (asked.failures, created.failures) == ([], [])
         assert asked.done > 100
-        plane.wait_until(lambda: len(bound_in(plane, "drained")) == PODS, 60, "all pods bound")
-        assert unexplained(plane, "drained") == []
+        plane.wait_until(lambda: len(bound_in(plane, namespace)) == PODS, 60, "all pods bound")
+        assert unexplained(plane, namespace) == []

@@ -13,7 +13,7 @@ from gpusched.core.codes import REASON_TEXT, Reason
 from gpusched.local.control_plane import ControlPlane
 from gpusched.local.karpenter import InstanceType, Karpenter
 from tests.build import gfd_labels, node, pod, t4_node
-from tests.e2e.scheduling import annotate_namespace, bound_node, condition, create, path, refusal
+from tests.e2e.scheduling import annotate_namespace, bound_node, condition, create, path, reconfigure, refusal
 from tests.e2e.seen import nodes_seen, policy
 
 #: Longer than Karpenter gathers pods, twice.
@@ -49,7 +49,7 @@ TYPES = (
 def karpenter(control_plane, installed, karpenter_programs) -> Iterator[Karpenter]:
     """Karpenter, no GPU node, and one node of the cluster's own that shows whose labels to expect."""
     control_plane.create_nodes([node("ka-system", labels={"karpenter.k8s.aws/instance-family": "m5"}, gpus=None)])
-    installed.configure({"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]})
+    reconfigure(control_plane, installed, {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]})
     with Karpenter(control_plane, karpenter_programs, TYPES, [TAINT]) as running:
         yield running
 

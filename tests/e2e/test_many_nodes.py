@@ -26,15 +26,26 @@ def wide(binaries):
         yield plane, installed
 
 
+@pytest.fixture(scope="module")
+def cluster(wide):
+    """Namespaces of this module are those of its own control plane."""
+    return wide[0]
+
+
 @pytest.fixture
-def place(wide):
-    """A Namespace that wants the family of the only good node; its pods are gone when the test ends."""
+def place(wide, namespace):
+    """A Namespace that wants the family of the only good node."""
     plane, _ = wide
-    policy(plane, "wide", families="hopper")
-    yield "wide"
-    pods = "/api/v1/namespaces/wide/pods"
-    plane.request("DELETE", pods, query={"gracePeriodSeconds": "0"}).expect()
-    plane.wait_for(pods, lambda tree: tree["items"] == [], what="pods gone")
+    policy(plane, namespace, families="hopper")
+    return namespace
+
+
+@pytest.fixture
+def unlowered(wide):
+    """Policy is left to the extender."""
+    reconfigure(*wide, {"lowering": {"enabled": False}})
+    yield
+    reconfigure(*wide, {"lowering": {"enabled": True}})
 
 
 def test_lowered_policy_finds_the_only_node(wide, place):
@@ -50,10 +61,9 @@ def test_lowered_policy_finds_the_only_node(wide, place):
     assert "FailedScheduling" not in reasons
 
 
-def test_without_lowering_it_is_a_lottery(wide, place):
+def test_without_lowering_it_is_a_lottery(wide, place, unlowered):
     """Some pods are called unschedulable although the node has room: what lowering is there for."""
-    plane, installed = wide
-    reconfigure(plane, installed, {"lowering": {"enabled": False}})
+    plane, _ = wide
     unlucky = []
     for index in range(PODS):
         name = f"plain-{index}"
@@ -70,4 +80,3 @@ def test_without_lowering_it_is_a_lottery(wide, place):
     )
     told = [condition(read(plane, place, name)) for name in unlucky]
     assert {found for found in told if found} <= {text}
-    reconfigure(plane, installed, {"lowering": {"enabled": True}})

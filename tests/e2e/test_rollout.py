@@ -61,6 +61,12 @@ def plane(binaries) -> Iterator[ControlPlane]:
         yield started
 
 
+@pytest.fixture
+def cluster(plane) -> ControlPlane:
+    """Namespaces of this module are those of its own control plane."""
+    return plane
+
+
 @pytest.fixture(scope="module")
 def before(plane, questions) -> dict[str, int]:
     """What the API server alone says."""
@@ -114,22 +120,21 @@ def test_the_operators_own_pods_come_up_in_every_mode(plane, own, place, mode):
 
 
 @pytest.mark.parametrize("mode", ["audit", "warn"])
-def test_what_would_be_refused_is_seen_before_it_is(plane, own, tmp_path, mode):
+def test_what_would_be_refused_is_seen_before_it_is(plane, own, namespace, tmp_path, mode):
     """By namespace and code in the metrics when pods come, and in `report` for those that are there."""
-    place = f"trial-{mode}"
-    policy(plane, place, families="turing", mode=mode)
+    policy(plane, namespace, families="turing", mode=mode)
     hopper = {"gpusched.io/families": "hopper"}
-    answer = plane.create(pod("wants-hopper", place, annotations=hopper))
+    answer = plane.create(pod("wants-hopper", namespace, annotations=hopper))
     assert answer.ok
     assert [text.startswith(CODE) for text in answer.warnings] == ([True] if mode == "warn" else [])
-    plane.create(pod("fits", place)).expect()
+    plane.create(pod("fits", namespace)).expect()
 
-    assert own.metric(NOTED, namespace=place, code=CODE, mode=mode) == 1
-    assert own.metric(NOTED, namespace=place, code=CODE, mode="enforce") == 0
+    assert own.metric(NOTED, namespace=namespace, code=CODE, mode=mode) == 1
+    assert own.metric(NOTED, namespace=namespace, code=CODE, mode="enforce") == 0
 
     told = report(plane, tmp_path)
-    assert [item for item in told["counts"] if item["namespace"] == place] == [
-        {"namespace": place, "code": CODE, "objects": 1, "refused": 0, "already": 0}
+    assert [item for item in told["counts"] if item["namespace"] == namespace] == [
+        {"namespace": namespace, "code": CODE, "objects": 1, "refused": 0, "already": 0}
     ]
 
 

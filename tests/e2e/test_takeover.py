@@ -19,6 +19,7 @@ from gpusched.local.errors import LocalError
 from gpusched.local.replicas import Replicas
 from tests.build import namespace as namespace_tree
 from tests.build import node, pod, t4_node
+from tests.e2e.conftest import new_namespace
 from tests.e2e.scheduling import bound_in, bound_node, create, node_of, path, read, say
 from tests.e2e.seen import nodes_seen, policy
 from tests.e2e.takeover import (
@@ -67,6 +68,20 @@ def plane(binaries) -> Iterator[ControlPlane]:
             [*(t4_node(name, gpus=GPUS, replicas=REPLICAS) for name in (*NODES, SPARE)), node("to-cpu", gpus=None)]
         )
         yield started
+
+
+@pytest.fixture
+def cluster(plane) -> ControlPlane:
+    """Namespaces of this module are those of its own control plane."""
+    return plane
+
+
+@pytest.fixture
+def limited(plane, request) -> Iterator[str]:
+    """A second Namespace of the test's own, with a quota."""
+    with new_namespace(plane, f"{request.node.nodeid} limited") as name:
+        plane.apply([namespace_tree(name, quota=f"*={QUOTA}")])
+        yield name
 
 
 @contextmanager
@@ -131,9 +146,9 @@ def webhook_configuration(url: str, ca: bytes) -> dict[str, object]:
     }
 
 
-def test_the_api_server_gives_up_a_binding_after_its_timeout(plane):
+def test_the_api_server_gives_up_a_binding_after_its_timeout(plane, namespace):
     """The bound on which a takeover rests: whatever held the binding up, it is not carried out afterwards."""
-    create(plane, pod("held", "default", gpus=None, schedulerName="none"))
+    create(plane, pod("held", namespace, gpus=None, schedulerName="none"))
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -141,8 +156,7 @@ def test_the_api_server_gives_up_a_binding_after_its_timeout(plane):
         "target": {"kind": "Node", "name": "to-cpu"},
     }
     with slow_webhook(8.0) as (url, ca, answered):
-        plane.apply([webhook_configuration(url, ca)])
-        place = f"{path('default', 'held')}/binding"
+        place = f"{path(namespace, 'held')}/binding"
 
         def held() -> bool:
             """Whether the API server asks the webhook by now; a dry run binds nothing."""
@@ -150,16 +164,17 @@ def test_the_api_server_gives_up_a_binding_after_its_timeout(plane):
             plane.request("POST", place, binding, query={"timeout": "1s", "dryRun": "All"})
             return time.monotonic() - began > 0.9
 
-        plane.wait_until(held, what="webhook called")
-        answered.clear()
-        began = time.monotonic()
-        answer = plane.request("POST", place, binding, query={"timeout": "1500ms"})
-        took = time.monotonic() - began
+        plane.apply([webhook_configuration(url, ca)])
         try:
+            plane.wait_until(held, what="webhook called")
+            answered.clear()
+            began = time.monotonic()
+            answer = plane.request("POST", place, binding, query={"timeout": "1500ms"})
+            took = time.monotonic() - began
             assert (answer.status, 1.4 < took < 6.0) == (504, True), (answer.message, took)
             assert answered.wait(30)
             time.sleep(2)
-            assert node_of(read(plane, "default", "held")) is None
+            assert node_of(read(plane, namespace, "held")) is None
         finally:
             name = "slow-bindings"
             plane.request(
@@ -168,11 +183,11 @@ def test_the_api_server_gives_up_a_binding_after_its_timeout(plane):
     say(f"a binding with timeout=1500ms was given up after {took:.2f} s")
 
 
-def test_a_leader_that_goes(plane):
+def test_a_leader_that_goes(plane, namespace):
     """Killed, it is replaced when its Lease and its last bindings have run out; stopped, at once."""
     with Replicas(plane, config=CONFIG) as replicas:
         nodes_seen(plane, *NODES)
-        policy(plane, "goes")
+        policy(plane, namespace)
         await_two(plane, replicas)
         times = {}
         for how, limit in (("killed", KILLED_SECONDS), ("stopped", STOPPED_SECONDS)):
@@ -186,8 +201,8 @@ def test_a_leader_that_goes(plane):
             times[how] = time.monotonic() - began
             assert successor != leader
             await_leader(plane, replicas)
-            create(plane, pod(how, "goes"))
-            bound_node(plane, "goes", how, 60)
+            create(plane, pod(how, namespace))
+            bound_node(plane, namespace, how, 60)
             bound = time.monotonic() - began
             say(f"leader {how}: another answers after {times[how]:.1f} s, new pod bound after {bound:.1f} s")
             assert times[how] <= limit
@@ -198,32 +213,30 @@ def test_a_leader_that_goes(plane):
 
 
 @pytest.mark.timeout(120 + KILLS * KILL_SECONDS)
-def test_kills_during_binds(plane):
+def test_kills_during_binds(plane, namespace, limited):
     """No pool and no quota is promised twice, and no pod is forgotten."""
     random = Random(os.environ.get("GPUSCHED_KILLS_SEED", "takeover"))
     took = []
     with Replicas(plane, config=CONFIG, arguments=QUICK) as replicas:
         nodes_seen(plane, *NODES)
-        for name, annotations in (("claims", {}), ("limited", {"quota": f"*={QUOTA}"})):
-            plane.apply([namespace_tree(name, **annotations)])
-        policy(plane, "claims")
+        policy(plane, namespace)
         await_two(plane, replicas)
         for number in range(KILLS):
             expected = {
-                "claims": create_all(plane, claiming(random, "claims", f"k{number:03}", 20, affinity=AWAY)),
-                "limited": create_all(
-                    plane, [pod(f"q{number:03}-{index}", "limited", nodeSelector=THERE) for index in range(8)]
+                namespace: create_all(plane, claiming(random, namespace, f"k{number:03}", 20, affinity=AWAY)),
+                limited: create_all(
+                    plane, [pod(f"q{number:03}-{index}", limited, nodeSelector=THERE) for index in range(8)]
                 ),
             }
             leader = await_leader(plane, replicas)
-            plane.wait_until(lambda: bound_in(plane, "claims"), 60, "binds under way")
+            plane.wait_until(lambda: bound_in(plane, namespace), 60, "binds under way")
             time.sleep(random.uniform(0.0, 0.15))
             replicas.kill_replica(leader)
             began = time.monotonic()
             replicas.start_replica(leader)
             successor = plane.wait_until(replicas.leader, 60, "another leader")
             took.append(time.monotonic() - began)
-            assert_nothing_is_promised_twice(plane)
+            assert_nothing_is_promised_twice(plane, limited)
             assert successor.name in plane.children
             for place, names in expected.items():
                 assert sorted(tree["metadata"]["name"] for tree in pods_of(plane, place)) == sorted(names)
@@ -234,10 +247,10 @@ def test_kills_during_binds(plane):
                         lambda place=place: not unexplained(plane, place), 60, "all pods bound or told why"
                     )
                 try:
-                    plane.wait_until(lambda: len(bound_in(plane, "limited")) == QUOTA, 60, "quota used to the full")
+                    plane.wait_until(lambda: len(bound_in(plane, limited)) == QUOTA, 60, "quota used to the full")
                 except LocalError as error:
-                    pytest.fail(f"{error}: {told(plane, 'limited')} beside {told(plane, 'claims')}")
-                assert_nothing_is_promised_twice(plane)
+                    pytest.fail(f"{error}: {told(plane, limited)} beside {told(plane, namespace)}")
+                assert_nothing_is_promised_twice(plane, limited)
             for place in expected:
                 plane.request("DELETE", f"/api/v1/namespaces/{place}/pods", query={"gracePeriodSeconds": "0"}).expect()
                 plane.wait_for(f"/api/v1/namespaces/{place}/pods", lambda tree: tree["items"] == [], 60, "pods gone")
@@ -246,6 +259,6 @@ def test_kills_during_binds(plane):
     say(f"{KILLS} kills: another leader after {took[len(took) // 2]:.1f} s (median), {took[-1]:.1f} s (worst)")
 
 
-def assert_nothing_is_promised_twice(plane: ControlPlane) -> None:
+def assert_nothing_is_promised_twice(plane: ControlPlane, limited: str) -> None:
     assert overfull(plane) == {}
-    assert len(bound_in(plane, "limited")) <= QUOTA
+    assert len(bound_in(plane, limited)) <= QUOTA
