@@ -9,7 +9,7 @@ from gpusched.cli.paragraphs import paragraph
 from gpusched.cli.style import Colour, Style
 from gpusched.cli.tables import Cell, render
 from gpusched.cli.text_width import counted
-from gpusched.simulate.outcome import never_text
+from gpusched.simulate.outcome import is_never
 from gpusched.simulate.result import AdmissionView, PodView, ReasonView, SimulateResult
 from gpusched.simulate.run import Simulation
 
@@ -109,8 +109,7 @@ def _why(group: list[PodView]) -> str:
 def _behind(gate: str, pod: PodView) -> str:
     if gate != "quota":
         return f"scheduling gate {gate}"
-    never = never_text(pod.namespace)
-    return never if never in pod.notes else "waits for the namespace's quota"
+    return next(filter(is_never, pod.notes), "waits for the namespace's quota")
 
 
 def nodes_of(group: Sequence[PodView]) -> str:

@@ -49,7 +49,8 @@ def body(answer: Why) -> list[str]:
         lines += paragraph("Warning  ", f"{warning.code}: {warning.message}")
     for note in notes:
         # A manifest's pod behind the gate for ever says so in its line too.
-        lines += paragraph("Note     ", note) if note not in {answer.line, answer.dormant} else []
+        told = note == answer.dormant or answer.line.startswith(note)
+        lines += [] if told else paragraph("Note     ", note)
     return lines
 
 

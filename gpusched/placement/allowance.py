@@ -1,6 +1,6 @@
 """What is left of a namespace's quota, and what one pod on one node would take of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -8,7 +8,7 @@ from gpusched.core.codes import Reason
 from gpusched.core.node import Node
 from gpusched.core.usage import Holder, QuotaUse
 from gpusched.placement.request import Request
-from gpusched.policy.model import Group
+from gpusched.policy.model import Group, Quota
 from gpusched.policy.resolution import Resolution
 from gpusched.state.cluster import Cluster
 
@@ -25,6 +25,15 @@ class Draw(msgspec.Struct, frozen=True):
         return sum(slots for _, slots in self.families)
 
 
+class Excess(msgspec.Struct, frozen=True):
+    """A limit that a draw exceeds: `key` as the quota writes it, a family or `*`, empty for that of memory in MiB."""
+
+    key: str
+    used: int
+    asked: int
+    limit: int
+
+
 class Ledger(msgspec.Struct, frozen=True):
     """What a namespace has taken. A pod without a known family stands under each family it may come to use, so
     `total` can be less than their sum; `unknown` slots stand against every family.
@@ -37,19 +46,20 @@ class Ledger(msgspec.Struct, frozen=True):
 
     def has_room(self, draw: Draw, resolution: Resolution) -> bool:
         """Whether the draw stays within every limit; what is unknown of it is taken as nothing."""
-        quota, memory = resolution.quota, resolution.quota_memory_mib
-        if memory is not None and self.memory_mib + (draw.memory_mib or 0) > memory:
-            return False
-        if quota is None:
-            return True
-        if quota.total is not None and self.total + draw.slots > quota.total:
-            return False
+        return next(self.exceeded(draw, resolution), None) is None
+
+    def exceeded(self, draw: Draw, resolution: Resolution) -> Iterator[Excess]:
+        """The limits that the draw would exceed, those of families first."""
+        quota, memory = resolution.quota or Quota(), resolution.quota_memory_mib
         limits = dict(quota.families)
-        return all(
-            self.families.get(family, 0) + self.unknown + slots <= limits[family]
-            for family, slots in draw.families
-            if family is not None and family in limits
-        )
+        for family, slots in draw.families:
+            used = self.families.get(family or "", 0) + self.unknown
+            if family is not None and family in limits and used + slots > limits[family]:
+                yield Excess(family, used, slots, limits[family])
+        if quota.total is not None and self.total + draw.slots > quota.total:
+            yield Excess("*", self.total, draw.slots, quota.total)
+        if memory is not None and self.memory_mib + (draw.memory_mib or 0) > memory:
+            yield Excess("", self.memory_mib, draw.memory_mib or 0, memory)
 
 
 def ledger_of(use: QuotaUse) -> Ledger:

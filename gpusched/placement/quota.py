@@ -12,7 +12,7 @@ import msgspec
 
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.node import Node
-from gpusched.placement.allowance import Draw, Ledger, draw_on, has_quota, ledger_of
+from gpusched.placement.allowance import Draw, Excess, Ledger, draw_on, has_quota, ledger_of
 from gpusched.placement.fit import pools_reason
 from gpusched.placement.request import Request, request_of
 from gpusched.state.cluster import Cluster
@@ -57,10 +57,16 @@ def liftable(cluster: Cluster, young: Collection[str] = ()) -> list[str]:
     return lifted
 
 
-def exceeds_quota(uid: str, cluster: Cluster) -> bool:
-    """Whether the gated pod of this key asks for more than the whole quota: it never goes, and holds nobody back."""
+def excesses(uid: str, cluster: Cluster) -> tuple[tuple[Excess, ...], ...]:
+    """The limits that the gated pod of this key alone exceeds, by each draw that it might make: it never goes, and
+    holds nobody back. Empty when the quota could take it.
+    """
     record = cluster.pods.get(uid)
-    return record is not None and not _Namespace(Ledger(), _Options(cluster)).may_ever(request_of(record.pod, cluster))
+    request = request_of(record.pod, cluster) if record is not None else None
+    if request is None or not has_quota(request.resolution):
+        return ()
+    found = tuple(tuple(Ledger().exceeded(draw, request.resolution)) for draw in _Options(cluster).of(request))
+    return found if all(found) else ()
 
 
 def places(cluster: Cluster) -> Iterator[tuple[PodRecord, Place]]:
@@ -127,11 +133,7 @@ class _Namespace:
 
     def _hopeful(self, group: Sequence[Request]) -> list[Request]:
         """Those that the quota could ever take."""
-        return [request for request in group if self.may_ever(request)]
-
-    def may_ever(self, request: Request) -> bool:
-        """Whether the quota could take the pod if nothing else drew on it."""
-        return self._fits(Ledger(), [request]) is not None
+        return [request for request in group if self._fits(Ledger(), [request]) is not None]
 
     def _lift_singly(self, group: Sequence[Request]) -> list[str]:
         lifted = []

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -11,12 +11,15 @@ from gpusched.admission.admission import Admission
 from gpusched.core.codes import Reason
 from gpusched.core.names import QUOTA_GATE
 from gpusched.core.pod import Pod
+from gpusched.core.quantity import round_mib
+from gpusched.placement.allowance import Excess
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.expand import PlannedPod
 from gpusched.simulate.result import PlacementView, UnschedulableView
 
 #: The best score of the extender protocol; the chosen node always has it.
 _BEST_SCORE: Final = 10
+_NEVER: Final = " and never goes: "
 
 
 class Outcome(msgspec.Struct):
@@ -31,9 +34,33 @@ class Outcome(msgspec.Struct):
     notes: tuple[str, ...] = ()
 
 
-def never_text(namespace: str) -> str:
-    """What is said of a pod behind the quota gate that stays there for ever."""
-    return f"it asks for more than the whole quota of namespace {namespace} and never goes: ask for less"
+def never_text(namespace: str, over: Sequence[Sequence[Excess]]) -> str:
+    """What is said of a pod behind the quota gate that stays there for ever; `over` are the limits that it exceeds
+    alone, by each draw that it might make.
+    """
+    said = dict.fromkeys(" and ".join(map(_over, draw)) for draw in over)
+    return f"it asks for {' or '.join(said)} in namespace {namespace}{_NEVER}{_less(over)}"
+
+
+def is_never(note: str) -> bool:
+    """Whether a note says that of its pod."""
+    return _NEVER in note
+
+
+def _over(excess: Excess) -> str:
+    if not excess.key:
+        return f"{round_mib(excess.asked)} of GPU memory of a quota of {round_mib(excess.limit)}"
+    family = "GPUs" if excess.key == "*" else excess.key
+    return f"{excess.asked} {family} of a quota of {excess.key}={excess.limit}"
+
+
+def _less(over: Sequence[Sequence[Excess]]) -> str:
+    """How much less would go; without a number where slots and memory, or several families, exceed their limits."""
+    of_slots = {bool(excess.key) for draw in over for excess in draw}
+    if len(of_slots) > 1 or any(len({excess.asked for excess in draw}) > 1 for draw in over):
+        return "ask for less"
+    most = max(min(excess.limit for excess in draw) for draw in over)
+    return f"ask for {most if of_slots == {True} else round_mib(most)} or less" if most else "it allows none"
 
 
 class Cause(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from gpusched.core.names import BOUND_ANNOTATION, QUOTA_GATE
 from gpusched.core.pod import Pod
 from gpusched.native.daemonset import daemon_nodes, daemon_pod
 from gpusched.native.filter import needs_full_view
-from gpusched.placement.quota import exceeds_quota, liftable
+from gpusched.placement.quota import excesses, liftable
 from gpusched.simulate.admit import Admitted, Candidate, admit
 from gpusched.simulate.evaluate import live_verdict, verdict
 from gpusched.simulate.expand import PlannedPod, expand, no_pods
@@ -138,9 +138,10 @@ class Simulation:
                 outcome, pod = waiting.pop(uid)
                 outcome.gated = None
                 self.world.cluster.apply(Upsert(ungated(pod)))
-        never = {id(outcome.admission): exceeds_quota(uid, self.world.cluster) for uid, (outcome, _) in waiting.items()}
+        over = {id(outcome.admission): excesses(uid, self.world.cluster) for uid, (outcome, _) in waiting.items()}
         for outcome, pod in waiting.values():
-            outcome.notes += (never_text(pod.namespace),) if never[id(outcome.admission)] else ()
+            found = over[id(outcome.admission)]
+            outcome.notes += (never_text(pod.namespace, found),) if found else ()
 
     def _schedule(self, outcome: Outcome) -> None:
         candidate = outcome.candidate

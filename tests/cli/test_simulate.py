@@ -198,7 +198,7 @@ def test_control_characters_never_reach_the_terminal(folder: Folder) -> None:
 
 def test_a_pod_that_the_quota_never_takes_is_told_so(folder: Folder) -> None:
     tree = workload("CronJob", "big", template=pod(gpus=3), schedule="* * * * *")
-    never = "it asks for more than the whole quota of namespace team-a and never goes: ask for less"
+    never = "it asks for 3 GPUs of a quota of *=2 in namespace team-a and never goes: ask for 2 or less"
     view = simulate(folder, CLUSTER, tree).json["pods"][0]
     table = simulate(folder, CLUSTER, tree, options=())
 

@@ -78,7 +78,7 @@ def test_a_dump_on_one_screen(folder: Folder) -> None:
         "t4               t4              █··· ····  1/8   team-a/p\n"
         "\n"
         "WAITING     STATE    AGE  WHAT WOULD HELP\n"
-        "team-a/big  pending  -    Ask for nvidia.com/gpu: 7 in container main (shared slots of t4, 3.8Gi\n"
+        "team-a/big  pending  -    Ask for nvidia.com/gpu: 1 in container main (shared slots of t4, 3.8Gi\n"
         "                          each)\n"
     )
 

@@ -162,8 +162,17 @@ def test_the_text_of_a_pod_that_the_quota_never_takes(folder: Folder) -> None:
     assert ran.code == 1
     assert ran.out.splitlines()[:2] == [
         "pod team-a/b  GATED quota  2 nvidia.com/gpu",
-        "  it asks for more than the whole quota of namespace team-a and never goes: ask for less",
+        "  it asks for 2 GPUs of a quota of *=1 in namespace team-a and never goes: ask for 1 or less",
     ]
+
+
+def test_what_keeps_a_gated_pod_from_every_node_is_told_once(folder: Folder) -> None:
+    tree = pod("b", gpus=2, annotations={"gpusched.io/products": "a100"})
+    cluster = [h100_node("h", gpus=4), namespace(quota="*=1")]
+    ran = why(folder, "b", cluster=cluster, files=[tree], form="table")
+
+    assert ran.out.count("and never goes") == 1
+    assert "besides, no node would take it: pod asks for a100; here: h100" in " ".join(ran.out.split())
 
 
 def test_nothing_is_said_of_what_could_not_be_read() -> None:

@@ -250,6 +250,6 @@ SITUATIONS: dict[str, Situation] = {
         [h100_node("pe-h", gpus=4), t4_node("pe-t4", gpus=2, replicas=4)],
         pod("p", gpus=9),
         {"native-resources"},
-        blame="Ask for nvidia.com/gpu: 8 in container main (shared slots of pe-t4, 3.8Gi each)",
+        blame="Ask for nvidia.com/gpu: 4 in container main",
     ),
 }

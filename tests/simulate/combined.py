@@ -52,4 +52,14 @@ COMBINED: dict[str, tuple[list[Tree], Tree, str]] = {
         pod("p", affinity={"podAntiAffinity": {REQUIRED: term("x", "zone")}}),
         "Wait: pods team-a/h-1, team-a/t-1 keep it away; or remove the required pod anti-affinity",
     ),
+    "shared slots while whole GPUs are held": (
+        [h100_node("h"), bound(pod("a", gpus=8), "h"), t4_node("t", gpus=2, replicas=4)],
+        pod("p", gpus=9),
+        "Ask for nvidia.com/gpu: 8 in container main and wait: pod team-a/a on h holds it; or ask for nvidia.com/gpu: ",
+    ),
+    "no other GPUs than shared ones": (
+        [t4_node("t", gpus=2, replicas=4)],
+        pod("p", gpus=9),
+        "Ask for nvidia.com/gpu: 1 in container main (shared slots of t, 3.8Gi each)",
+    ),
 }

@@ -282,7 +282,7 @@ SITUATIONS: dict[str, tuple[list[Tree], Tree, str]] = {
     "more than any node, and shared slots": (
         [h100_node("h", gpus=4), t4_node("t", gpus=2, replicas=4)],
         pod("p", gpus=9),
-        "Ask for nvidia.com/gpu: 8 in container main (shared slots of t, 3.8Gi each)",
+        "Ask for nvidia.com/gpu: 4 in container main",
     ),
     "more than any node, and all are held": (
         [h100_node("h", gpus=2), bound(pod("a", gpus=2), "h")],

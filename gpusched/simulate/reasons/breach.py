@@ -7,9 +7,8 @@ from gpusched.core.codes import Reason
 from gpusched.core.names import FACTS_ANNOTATION, PREFIX
 from gpusched.core.pool import Pool
 from gpusched.core.quantity import round_mib
-from gpusched.placement.allowance import Draw, Ledger, draw_on, ledger_of, quota_use_of
+from gpusched.placement.allowance import Excess, draw_on, ledger_of, quota_use_of
 from gpusched.placement.request import Request
-from gpusched.policy.model import Quota
 from gpusched.policy.rule import POD, Rule, found, here, rules_in_force
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
@@ -67,22 +66,18 @@ def quota(request: Request, states: Sequence[NodeState], world: World) -> str:
     if use is None:
         return ""
     ledger = ledger_of(use)
-    parts = dict.fromkeys(part for state in states for part in _over(draw_on(request, state.node), ledger, request))
+    draws = (draw_on(request, state.node) for state in states)
+    parts = dict.fromkeys(_over(item) for draw in draws for item in ledger.exceeded(draw, request.resolution))
     return f"quota of namespace {request.namespace}: {'; '.join(parts)}" if parts else ""
 
 
-def _over(draw: Draw, ledger: Ledger, request: Request) -> Iterator[str]:
-    """The limits that a draw would exceed."""
-    limits, memory = request.resolution.quota or Quota(), request.resolution.quota_memory_mib
-    for family, slots in draw.families:
-        used, limit = ledger.families.get(family or "", 0) + ledger.unknown, dict(limits.families).get(family or "")
-        if limit is not None and used + slots > limit:
-            yield f"{family} {used} of {limit} in use, asks for {slots}"
-    if limits.total is not None and ledger.total + draw.slots > limits.total:
-        yield f"{ledger.total} of {limits.total} GPUs in use, asks for {draw.slots}"
-    asked = draw.memory_mib or 0
-    if memory is not None and ledger.memory_mib + asked > memory:
-        yield f"GPU memory {round_mib(ledger.memory_mib)} of {round_mib(memory)} in use, asks for {round_mib(asked)}"
+def _over(excess: Excess) -> str:
+    used, asked, limit = excess.used, excess.asked, excess.limit
+    if not excess.key:
+        return f"GPU memory {round_mib(used)} of {round_mib(limit)} in use, asks for {round_mib(asked)}"
+    if excess.key == "*":
+        return f"{used} of {limit} GPUs in use, asks for {asked}"
+    return f"{excess.key} {used} of {limit} in use, asks for {asked}"
 
 
 def _pools(request: Request, states: Sequence[NodeState]) -> Iterator[tuple[Pool, Mapping[str, str]]]:

@@ -19,6 +19,7 @@ from gpusched.simulate.reasons.survey import Finding, survey
 from gpusched.simulate.reasons.wording import claim_left, message
 from gpusched.simulate.remedies.changes import is_meant
 from gpusched.simulate.remedies.remedy import suggest
+from gpusched.simulate.remedies.waiting import PASSING, large_enough
 from gpusched.simulate.result import ReasonView, UnschedulableView
 from gpusched.simulate.world import World
 from gpusched.state.node_state import NodeState
@@ -117,6 +118,25 @@ def explain_besides(
         nearest=taker,
         nearest_lacks=obstacle.cause,
     )
+
+
+def never_taken(planned: PlannedPod, candidate: Candidate, world: World) -> str:
+    """Why no node would take a pod, whatever the quota says and whichever pods end; empty where one might."""
+    if candidate.request is None or None in world.elsewhere.values():
+        return ""
+    resolution = msgspec.structs.replace(candidate.request.resolution, quota=None, quota_memory_mib=None)
+    request = msgspec.structs.replace(candidate.request, resolution=resolution)
+    candidate = msgspec.structs.replace(candidate, request=request)
+    found = list(survey(candidate, world, planned.pinned))
+    for number, (reason, states, node_class) in enumerate(found):
+        if reason is None or (reason in PASSING and any(large_enough(state, candidate) for state in states)):
+            return ""
+        if reason in PASSING:
+            # What ends with other pods is not the cause.
+            lasting = fit.static_reason(request, states[0].node) or reason
+            found[number] = Finding(lasting, states, node_class)
+    reasons = _Groups(found, candidate, world).views()
+    return reasons[0].message if reasons else ""
 
 
 class _Groups:

@@ -9,13 +9,14 @@ from gpusched.core.fingerprint import fingerprint
 from gpusched.core.names import DEFAULT_SCHEDULER, LOWERED_ANNOTATION, POLICY_HASH_ANNOTATION, PREFIX, STATUS_PREFIX
 from gpusched.core.pod import Pod
 from gpusched.core.quantity import format_mib
-from gpusched.placement.quota import Place, exceeds_quota, places
+from gpusched.placement.quota import Place, excesses, places
 from gpusched.simulate.admit import Candidate
 from gpusched.simulate.claim_objects import PodClaims
+from gpusched.simulate.expand import PlannedPod
 from gpusched.simulate.manifest import Manifest
 from gpusched.simulate.outcome import never_text
 from gpusched.simulate.placer import Placer
-from gpusched.simulate.reasons.explain import Explanation, explain_besides, explain_fully, with_suggestion
+from gpusched.simulate.reasons.explain import Explanation, explain_besides, explain_fully, never_taken, with_suggestion
 from gpusched.simulate.reasons.obstacle import Obstacle, obstacle
 from gpusched.simulate.reasons.stored_pod import as_stored, is_whole
 from gpusched.simulate.reasons.survey import some_node_takes
@@ -42,7 +43,7 @@ class Waits:
         self._world = world
         self._known: dict[object, Wait] = {}
         self._places: dict[str, Place] | None = None
-        self._never: dict[bytes, bool] = {}
+        self._lines: dict[bytes, tuple[str, str]] = {}
 
     def of(self, manifest: Manifest, pod: Pod) -> Wait:
         """Why a pod waits that has no node and no gate; `pod` is what was read of it."""
@@ -52,17 +53,22 @@ class Waits:
             self._known[key] = _wait(manifest, pod, besides, self._world)
         return self._known[key]
 
-    def line(self, pod: Pod) -> str:
-        """The place of a pod in the quota line, and who holds what it waits for; empty where it is in none."""
-        cluster = self._world.cluster
+    def line(self, planned: PlannedPod, candidate: Candidate) -> str:
+        """The place of a pod in the quota line, who holds what it waits for, and what keeps it from every node even
+        when the quota lets it go; empty where it is in no line.
+        """
+        cluster, pod = self._world.cluster, candidate.pod
         if self._places is None:
             self._places = {record.key: place for record, place in places(cluster)}
         place, template = self._places.get(key_of(pod)), self._template(pod)
         if place is None:
             return ""
-        if template not in self._never:
-            self._never[template] = exceeds_quota(key_of(pod), cluster)
-        return _line(pod, place, never=self._never[template])
+        if template not in self._lines:
+            never = _never(pod, cluster)
+            self._lines[template] = never, never_taken(planned, candidate, self._world)
+        never, cause = self._lines[template]
+        besides = f"; besides, no node would take it: {cause}" if cause else ""
+        return (never or _line(pod, place)) + besides
 
     def _likeness(self, pod: Pod) -> object:
         """Equal for pods of which the same is said: all of one template, also with what controllers add for each, such
@@ -82,12 +88,15 @@ class Waits:
 
 def line_text(pod: Pod, place: Place, cluster: Cluster) -> str:
     """The place of a pod behind the quota gate in words."""
-    return _line(pod, place, never=exceeds_quota(key_of(pod), cluster))
+    return _never(pod, cluster) or _line(pod, place)
 
 
-def _line(pod: Pod, place: Place, *, never: bool) -> str:
-    if never:
-        return never_text(pod.namespace)
+def _never(pod: Pod, cluster: Cluster) -> str:
+    over = excesses(key_of(pod), cluster)
+    return never_text(pod.namespace, over) if over else ""
+
+
+def _line(pod: Pod, place: Place) -> str:
     return f"place {place.place} in the line of namespace {pod.namespace}; slots held by {holders_text(place)}"
 
 

@@ -125,7 +125,7 @@ def why_planned(outcome: Outcome, simulation: Simulation, waits: Waits | None = 
         view=view,
         demand=demand_text(candidate),
         explanation=simulation.explanation(outcome, candidate) if outcome.waiting else None,
-        line=(waits or Waits(simulation.world)).line(candidate.pod) if outcome.gated == "quota" else "",
+        line=(waits or Waits(simulation.world)).line(outcome.planned, candidate) if outcome.gated == "quota" else "",
     )
 
 
@@ -216,7 +216,7 @@ def why_standing(manifest: Manifest, world: World, waits: Waits | None = None) -
         return msgspec.structs.replace(answer, demand=demand_text(as_stored(manifest, world)[1]))
     if not (pod.terminal or pod.spec.node_name or pod.spec.gates):
         return _waiting(answer, waits.of(manifest, pod))
-    _, candidate = as_stored(manifest, world)
+    planned, candidate = as_stored(manifest, world)
     answer = msgspec.structs.replace(answer, demand=demand_text(candidate))
     if pod.terminal:
         notes = (f"finished ({pod.phase}): it holds no GPU any more", *view.notes)
@@ -228,7 +228,7 @@ def why_standing(manifest: Manifest, world: World, waits: Waits | None = None) -
         notes = (*view.notes, *([f"{view.owner}: {shut}"] if shut else ()))
         return _with(answer, history=_history(pod, candidate, world), placement=placement, notes=notes)
     if QUOTA_GATE in pod.spec.gates:
-        return _with(answer, line=waits.line(pod), gated="quota")
+        return _with(answer, line=waits.line(planned, candidate), gated="quota")
     return _with(answer, gated=pod.spec.gates[0])
 
 

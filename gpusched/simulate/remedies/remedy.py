@@ -84,15 +84,16 @@ def _in_order(case: _Case, slips: list[Change], changes: list[Change]) -> Iterat
     release = release_that_fits(case.candidate, case.by_reason, case.world)
     by_hand = _by_hand(case, release)
     for advice in _in_time(case, release):
-        yield _either(advice, chain(_found(made(change) for change in less_first), by_hand))
+        yield _either(advice, chain(_apart(made(change) for change in less_first), by_hand))
     for advice in _found(made(change) for change in gentle if change.loss is Loss.NOTHING):
         yield _either(advice, by_hand)
     for advice in by_hand:
-        yield _either(advice, chain(_found(made(change) for change in less_first), by_hand))
-    yield from _found(made(change) for change in gentle)
+        yield _either(advice, chain(_apart(made(change) for change in less_first), by_hand))
+    yield from _apart(made(change) for change in gentle)
     yield from _policy_changes(case)
-    for advice in _found(made(change) for change in changes if change.loss is Loss.OTHER):
-        milder = next(_found(case.trials.later(change) for change in gentle[:_WAITED]), None)
+    others = (made(change) for change in changes if change.loss is Loss.OTHER)
+    for advice in chain(_apart(others), _found(made(change) for change in changes)):
+        milder = next(_apart(case.trials.later(change) for change in gentle[:_WAITED]), None)
         yield advice if milder is None else _either(milder, iter((advice,)))
 
 
@@ -106,6 +107,11 @@ def _either(advice: Advice, others: Iterator[Advice]) -> Advice:
 
 def _found(advices: Iterable[Advice | None]) -> Iterator[Advice]:
     return (advice for advice in advices if advice is not None)
+
+
+def _apart(advices: Iterable[Advice | None]) -> Iterator[Advice]:
+    """Those by which no container gets several slots of shared GPUs."""
+    return (advice for advice in _found(advices) if not advice.crowds)
 
 
 def _in_time(case: _Case, release: Release | None) -> Iterator[Advice]:

@@ -26,10 +26,14 @@ _VERDICTS: Final = 100_000
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """What to do, as a sentence without a final period, and the node that it is about or that would take the pod."""
+    """What to do, as a sentence without a final period, and the node that it is about or that would take the pod.
+
+    `crowds` where a container would get several slots of shared GPUs, which may be parts of one.
+    """
 
     text: str
     node: str = ""
+    crowds: bool = False
 
 
 class Trials:
@@ -53,8 +57,9 @@ class Trials:
         It stays the pod that the quota may count already. None where the budget is spent before a node is found.
         """
         candidate = self._changed(tree)
-        if candidate is None:
-            return None
+        return None if candidate is None else self._taker(candidate, best=best)
+
+    def _taker(self, candidate: Candidate, *, best: bool) -> NodeState | None:
         state = self._first(candidate)
         name = Placer(self._world).choose(candidate, None, self._planned.pinned) if best and state is not None else None
         return state if name is None else self._world.cluster.nodes[name]
@@ -81,7 +86,9 @@ class Trials:
                 return None
             state, measure = found_state, f"uncordon {found_state.node.name}"
         words = self._words(change, state)
-        return Advice(f"{words} and {measure}", state.node.name) if words is not None else None
+        if words is None:
+            return None
+        return Advice(f"{words} and {measure}", state.node.name, _crowds(change.resource, candidate, state))
 
     def uncordoned(self, tree: Mapping[str, object]) -> NodeState | None:
         """Some cordoned node that would take the changed pod if it were not."""
@@ -100,9 +107,12 @@ class Trials:
     def made(self, change: Change) -> Advice | None:
         """What to say of a change, with what the pod would get by it; None where it does not fit."""
         with without_anti_affinity(self._pod, self._world) if change.shared else nullcontext():
-            state = self.taker(change.tree, best=bool(change.resource))
+            candidate = self._changed(change.tree)
+            state = None if candidate is None else self._taker(candidate, best=bool(change.resource))
         words = None if state is None else self._words(change, state)
-        return Advice(words, state.node.name) if state is not None and words is not None else None
+        if candidate is None or state is None or words is None:
+            return None
+        return Advice(words, state.node.name, _crowds(change.resource, candidate, state))
 
     def _words(self, change: Change, state: NodeState) -> str | None:
         """The change and what the pod would get by it on this node; None where that is too little memory."""
@@ -127,3 +137,9 @@ class Trials:
             if self.over:
                 break
         return None
+
+
+def _crowds(resource: str, candidate: Candidate, state: NodeState) -> bool:
+    """Whether a container of the pod would get several slots of the resource on this node's shared GPUs."""
+    pool, request = state.node.pool(resource), candidate.request
+    return pool is not None and pool.shared and request is not None and request.demand.largest_container(resource) > 1

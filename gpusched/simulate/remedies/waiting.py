@@ -22,7 +22,7 @@ from gpusched.state.events import key_of
 from gpusched.state.node_state import NodeState
 
 #: What passes when a pod ends: shortages, then rules about other pods.
-_PASSING: Final = (
+PASSING: Final = (
     Reason.MEMORY_CLAIM,
     Reason.FREE_REPLICAS,
     Reason.NATIVE_RESOURCES,
@@ -87,11 +87,11 @@ def _promising(
 ) -> Iterator[tuple[Reason, NodeState]]:
     """The first nodes by name that would do if they were empty: of those with pods that go, and of the others."""
     left = {True: _NODES, False: _NODES}
-    for reason in _PASSING:
+    for reason in PASSING:
         for state in by_reason.get(reason, ()):
             if not any(left.values()):
                 return
-            if not _large_enough(state, candidate):
+            if not large_enough(state, candidate):
                 continue
             going = any(bound.pod.deleting for bound in world.ledger.node(state.node.name).bound.values())
             if left[going]:
@@ -99,7 +99,7 @@ def _promising(
                 yield reason, state
 
 
-def _large_enough(state: NodeState, candidate: Candidate) -> bool:
+def large_enough(state: NodeState, candidate: Candidate) -> bool:
     """Whether the node, if it were empty, had what the pod requests, and is what it may run on."""
     offered, served = state.node.object.allocatable, state.node.dra_resources
     if any(offered.get(name, 0) < amount and name not in served for name, amount in candidate.requests.items()):

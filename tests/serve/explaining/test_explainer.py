@@ -147,7 +147,7 @@ async def test_a_place_in_the_quota_line() -> None:
     line = "place {} in the line of namespace team-a; slots held by nb"
     assert (await explained(scene, "first")).why.line == line.format(1)
     assert (await explained(scene, "second")).discreet.line == line.format(2)
-    assert "asks for more than the whole quota" in (await explained(scene, "never")).why.line
+    assert "asks for 2 GPUs of a quota of *=1" in (await explained(scene, "never")).why.line
 
 
 async def test_a_pod_on_its_node() -> None:

@@ -6,7 +6,7 @@ from gpusched.simulate.reasons import waits
 from gpusched.simulate.reasons.waits import Waits
 from gpusched.simulate.reasons.why import Why, why_standing
 from gpusched.simulate.world import World
-from tests.build import Tree, bound, namespace, pod, t4_node
+from tests.build import Tree, bound, h100_node, namespace, pod, t4_node
 from tests.placement.scene import gated
 from tests.simulate.scene import manifest, owned, world_of
 
@@ -90,6 +90,70 @@ def test_the_line_of_a_quota_is_walked_once() -> None:
     lines = [why_standing(manifest(tree), world, shared).line for tree in trees]
     assert lines == [
         "place 1 in the line of namespace team-a; slots held by old",
-        "it asks for more than the whole quota of namespace team-a and never goes: ask for less",
+        (
+            "it asks for 9 GPUs of a quota of *=2 in namespace team-a and never goes: ask for 2 or less; besides, no"
+            " node would take it: not enough nvidia.com/gpu: asks for 9, none free"
+        ),
         "place 3 in the line of namespace team-a; slots held by old",
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "families", "said"),
+    [
+        (
+            {"quota": "turing=6"},
+            "turing",
+            "7 turing of a quota of turing=6 in namespace team-a and never goes: ask for 6 or less",
+        ),
+        (
+            {"quota": "turing=0"},
+            "turing",
+            "7 turing of a quota of turing=0 in namespace team-a and never goes: it allows none",
+        ),
+        (
+            {"quota": "turing=4,hopper=6"},
+            "turing,hopper",
+            (
+                "7 hopper of a quota of hopper=6 or 7 turing of a quota of turing=4 in namespace team-a and never goes:"
+                " ask for 6 or less"
+            ),
+        ),
+        (
+            {"quota_gpu_memory": "8Gi"},
+            "turing",
+            "14Gi of GPU memory of a quota of 8Gi in namespace team-a and never goes: ask for 8Gi or less",
+        ),
+        (
+            {"quota": "*=6", "quota_gpu_memory": "8Gi"},
+            "turing",
+            (
+                "7 GPUs of a quota of *=6 and 14Gi of GPU memory of a quota of 8Gi in namespace team-a and never goes:"
+                " ask for less"
+            ),
+        ),
+    ],
+)
+def test_a_pod_larger_than_the_quota_is_told_by_how_much(policy: dict[str, str], families: str, said: str) -> None:
+    annotations = {"gpusched.io/families": families, "gpusched.io/gpu-memory": "2Gi"}
+    tree = gated("big", gpus=7, annotations=annotations)
+    world = world_of(t4_node("t", gpus=8), h100_node("h", gpus=8), namespace(**policy), tree)
+
+    assert why_standing(manifest(tree), world).line == f"it asks for {said}"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "besides"),
+    [
+        ({"gpusched.io/products": "a100"}, "; besides, no node would take it: pod asks for a100; here: t4"),
+        ({"gpusched.io/products": "t4"}, ""),
+        ({}, ""),
+    ],
+    ids=["product", "busy", "free"],
+)
+def test_what_keeps_a_gated_pod_from_every_node_is_told_besides_its_place(annotations: Tree, besides: str) -> None:
+    tree = gated("p", annotations=annotations)
+    world = world_of(*CLUSTER, namespace(quota="*=2"), tree)
+    line = why_standing(manifest(tree), world).line
+
+    assert line == f"place 1 in the line of namespace team-a; slots held by old{besides}"
