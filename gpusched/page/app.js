@@ -3,8 +3,8 @@
 import { follow, get, Refused, setToken, token } from "./api.js";
 import { element, replace } from "./element.js";
 import { onChoose, showMap } from "./map.js";
-import { model, namespaces, number, shown, takeNodes, titleOfFamily } from "./model.js";
-import { showDetail, showFamilies, showLegend, showQuota, showRefusals, showWaiting } from "./panels.js";
+import { model, namespaces, namespacesBeside, part, shown, takeNodes, titleOfFamily } from "./model.js";
+import { matchingBeside, showDetail, showFamilies, showLegend, showQuota, showRefusals, showWaiting } from "./panels.js";
 import { goTo, onOpen, showRows } from "./rows.js";
 
 const POLL = 5000;
@@ -31,14 +31,28 @@ function drawNodes() {
   showFamilies((family) => setFilter("family", family));
   showLegend(names, (name) => setFilter("namespace", name));
   options("family", model.totals.map((total) => total.family), titleOfFamily);
-  options("namespace", names.map(([name]) => name).sort());
-  by("node-count").textContent = found.length === model.nodes.size ? number(found.length) : `${number(found.length)} of ${number(model.nodes.size)}`;
-  by("empty").hidden = found.length > 0;
-  by("empty").textContent = model.nodes.size ? "No node matches. Clear the filters to see all." : "This cluster has no GPU nodes.";
+  by("node-count").textContent = part(found.length, model.nodes.size);
+  drawEmpty(found.length);
   by("clear").disabled = !Object.values(model.filter).some(Boolean);
   showMap(found);
   showRows(found);
   return found.length;
+}
+
+// What depends on the nodes and on the lists beside them.
+function drawEmpty(count) {
+  options("namespace", [...new Set([...namespaces().map(([name]) => name), ...namespacesBeside()])].sort());
+  const beside = matchingBeside();
+  by("empty").hidden = count > 0 && !model.denied;
+  by("empty").textContent = model.denied || (model.nodes.size ? `No node matches${beside && `; ${beside}`}. Clear the filters to see all.` : "This cluster has no GPU nodes.");
+}
+
+function drawBeside() {
+  if (!model.beside) return;
+  const { pods, lacking, refused, quota } = model.beside;
+  showWaiting(pods, lacking.workloads);
+  showRefusals(refused);
+  showQuota(quota);
 }
 
 function options(id, names, title = (name) => name) {
@@ -59,7 +73,9 @@ function filtered() {
   const query = new URLSearchParams(Object.entries(model.filter).filter(([, value]) => value)).toString();
   history.replaceState(null, "", query ? `#${query}` : "#");
   const count = drawNodes();
-  say(`${count} ${count === 1 ? "node" : "nodes"} shown`);
+  drawBeside();
+  const waiting = by("waiting-jump").textContent;
+  say(`${count} ${count === 1 ? "node" : "nodes"} shown, ${waiting === "–" ? "none" : waiting} waiting`);
 }
 
 function note(part, lines) {
@@ -81,10 +97,11 @@ async function loadNodes() {
     answer = await get("nodes", since);
   } catch (error) {
     if (!(error instanceof Refused) || error.status !== 403) throw error;
-    by("empty").hidden = false;
-    by("empty").textContent = error.message;
+    model.denied = error.message;
+    drawEmpty(0);
     return;
   }
+  model.denied = "";
   by("version").textContent = answer.version;
   note("nodes", answer.notes);
   if (answer.complete || answer.nodes.length || answer.gone.length) {
@@ -95,11 +112,10 @@ async function loadNodes() {
 
 async function loadSide() {
   const [pods, lacking, refused, quota] = await Promise.all([get("pods"), get("workloads"), get("refusals"), get("quota")]);
-  namespaces();
-  showWaiting(pods, lacking.workloads);
+  model.beside = { pods, lacking, refused, quota };
+  drawBeside();
+  if (model.generation >= 0 || model.denied) drawEmpty(shown().length);
   if (pods.pods.some((pod) => pod.why === null)) setTimeout(sideSoon, SIDE);
-  showRefusals(refused);
-  showQuota(quota);
   note("pods", pods.notes);
   note("workloads", lacking.notes);
   note("refusals", refused.notes);

@@ -8,6 +8,8 @@ export const model = {
   generation: -1,
   nodes: new Map(),
   totals: [],
+  denied: "",
+  beside: null,
   filter: { find: "", family: "", namespace: "", state: "" },
 };
 
@@ -70,9 +72,13 @@ const STATES = {
   closed: (node) => node.shut,
 };
 
+function sought() {
+  return model.filter.find.toLowerCase().split(/\s+/).filter(Boolean);
+}
+
 export function shown() {
-  const { find, family, namespace, state } = model.filter;
-  const words = find.toLowerCase().split(/\s+/).filter(Boolean);
+  const { family, namespace, state } = model.filter;
+  const words = sought();
   const found = [...model.nodes.values()].filter(
     (node) =>
       words.every((word) => node.words.includes(word)) &&
@@ -81,6 +87,36 @@ export function shown() {
       (!state || STATES[state](node)),
   );
   return found.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+}
+
+export function narrows() {
+  return Boolean(model.filter.namespace || model.filter.find);
+}
+
+// Of a list beside the nodes, what is in the chosen namespace and has all words that Find names.
+export function matching(items) {
+  const { namespace } = model.filter;
+  const words = sought();
+  return items.filter((item) => {
+    const text = [`${item.namespace}/${item.name || ""}`, item.owner, item.kind, item.code, ...Object.keys(item.resources || {})].filter(Boolean).join(" ").toLowerCase();
+    return (!namespace || item.namespace === namespace) && words.every((word) => text.includes(word));
+  });
+}
+
+export function limited(quota) {
+  return quota.namespaces.filter((item) => item.memory_limit_mib !== null || item.families.some((row) => row.limit !== null));
+}
+
+// Namespaces that something in the lists beside the nodes is of.
+export function namespacesBeside() {
+  if (!model.beside) return [];
+  const { pods, lacking, refused, quota } = model.beside;
+  return [...pods.pods, ...lacking.workloads, ...refused.refusals, ...limited(quota)].map((item) => item.namespace).filter(Boolean);
+}
+
+// How many are shown, and of how many where that is fewer.
+export function part(some, all) {
+  return some === all ? number(all) : `${number(some)} of ${number(all)}`;
 }
 
 // A family as its vendor writes it; one that no node has is named as in policies.

@@ -1,7 +1,7 @@
 // Families, legend, waiting pods and workloads that lack some, refusals, quotas, and one node in full.
 
 import { age, bar, element, replace } from "./element.js";
-import { colourOf, gib, model, number, sharing, titleOfFamily } from "./model.js";
+import { colourOf, gib, limited, matching, model, narrows, number, part, sharing, titleOfFamily } from "./model.js";
 import { picture, titleOf } from "./rows.js";
 
 const LEGEND = 14;
@@ -57,10 +57,14 @@ const STATE = { pending: "pending", quota: "waits for quota", gated: "gated" };
 export function showWaiting(answer, workloads) {
   const opened = new Set([...by("waiting-list").querySelectorAll("details[open]")].map((item) => item.dataset.key));
   const total = answer.total + workloads.length;
-  by("waiting-count").textContent = total ? count(answer, number(total)) : "";
-  tally("waiting", total, answer);
-  const cards = [...workloads.map((workload) => lackingCard(workload, opened)), ...grouped(answer.pods).map((pods) => waitingCard(pods, opened))];
-  if (answer.total > answer.pods.length) cards.push(element("li", { class: "faint" }, `and ${answer.total - answer.pods.length} more`));
+  const [pods, lacking] = [matching(answer.pods), matching(workloads)];
+  const amount = part(narrows() ? pods.length + lacking.length : total, total);
+  by("waiting-count").textContent = total ? count(answer, amount) : "";
+  tally("waiting", amount, answer);
+  const cards = [...lacking.map((workload) => lackingCard(workload, opened)), ...grouped(pods).map((group) => waitingCard(group, opened))];
+  if (total && !cards.length) cards.push(unmatched("waiting pod or workload"));
+  const beyond = answer.total - answer.pods.length;
+  if (beyond > 0) cards.push(element("li", { class: "faint" }, `and ${number(beyond)} more${narrows() ? ", not searched" : ""}`));
   replace(by("waiting-list"), cards.length ? cards : [nothing(answer, "No GPU pod waits", `${NO_NAMESPACE} It takes the verb list on pods there, such as a RoleBinding to the ClusterRole gpusched-viewer gives.`)]);
 }
 
@@ -70,9 +74,22 @@ function nothing(answer, text, denied = NO_NAMESPACE) {
   return element("li", { class: "faint" }, told[answer.seen]);
 }
 
+function unmatched(noun) {
+  return element("li", { class: "faint" }, `No ${noun} matches. Clear the filters to see all.`);
+}
+
+// How many waiting pods and workloads match, for one who finds no node.
+export function matchingBeside() {
+  if (!model.beside || !narrows()) return "";
+  const pods = matching(model.beside.pods.pods).length;
+  const workloads = matching(model.beside.lacking.workloads).length;
+  const told = [pods && plural(pods, "waiting pod"), workloads && plural(workloads, "waiting workload")].filter(Boolean).join(" and ");
+  return told && `${told} ${pods + workloads === 1 ? "does" : "do"}`;
+}
+
 // The count on the button that leads to a list: there may be no room to see the list itself.
 function tally(panel, amount, answer) {
-  by(`${panel}-jump`).textContent = answer.seen === "none" ? "–" : number(amount);
+  by(`${panel}-jump`).textContent = answer.seen === "none" ? "–" : amount;
 }
 
 function count(answer, text) {
@@ -126,17 +143,24 @@ function refusing(reasons) {
 }
 
 export function showRefusals(answer) {
-  const attempts = answer.refusals.reduce((sum, refusal) => sum + refusal.count, 0);
-  const workloads = new Set(answer.refusals.map((refusal) => `${refusal.namespace}/${refusal.kind}/${refusal.name}`)).size;
-  by("refusals-count").textContent = attempts ? count(answer, `${plural(attempts, "attempt")} of ${plural(workloads, "workload")}`) : "";
-  tally("refusals", workloads, answer);
-  const cards = answer.refusals.map((refusal) =>
+  const found = matching(answer.refusals);
+  const all = workloadsOf(answer.refusals);
+  const workloads = workloadsOf(found);
+  const attempts = plural(found.reduce((sum, refusal) => sum + refusal.count, 0), "attempt");
+  const told = workloads === all ? `${attempts} of ${plural(all, "workload")}` : `${part(workloads, all)} workloads, ${attempts}`;
+  by("refusals-count").textContent = all ? count(answer, told) : "";
+  tally("refusals", part(workloads, all), answer);
+  const cards = found.map((refusal) =>
     element("li", { class: "card" },
       element("p", { class: "card-head" }, element("b", {}, `${refusal.namespace}/${refusal.name || refusal.kind}`),
         refusal.count > 1 ? element("span", { class: "badge" }, plural(refusal.count, "attempt")) : "",
         element("span", { class: "faint right" }, `${age(Date.now() / 1000 - refusal.last)} ago`)),
       element("p", { class: "small" }, element("code", {}, refusal.code), ` ${refusal.kind}: ${refusal.message}`)));
-  replace(by("refusals-list"), cards.length ? cards : [nothing(answer, "Nothing was refused")]);
+  replace(by("refusals-list"), cards.length ? cards : [all ? unmatched("refusal") : nothing(answer, "Nothing was refused")]);
+}
+
+function workloadsOf(refusals) {
+  return new Set(refusals.map((refusal) => `${refusal.namespace}/${refusal.kind}/${refusal.name}`)).size;
 }
 
 function plural(number, noun) {
@@ -144,8 +168,9 @@ function plural(number, noun) {
 }
 
 export function showQuota(answer) {
-  const limited = answer.namespaces.filter((item) => item.memory_limit_mib !== null || item.families.some((row) => row.limit !== null));
-  const cards = limited.map((item) => {
+  const all = limited(answer);
+  const { namespace } = model.filter;
+  const cards = all.filter((item) => !namespace || item.namespace === namespace).map((item) => {
     const rows = item.families.filter((row) => row.limit !== null).map((row) => quotaRow(row.family === "*" ? "all" : titleOfFamily(row.family), row.used, row.limit, `${row.used} / ${row.limit}${row.pending ? `, ${row.pending} pending` : ""}`));
     if (item.memory_limit_mib !== null) rows.push(quotaRow("memory", item.memory_used_mib, item.memory_limit_mib, `${gib(item.memory_used_mib)} / ${gib(item.memory_limit_mib)} GiB`));
     return element("li", { class: "card" },
@@ -153,9 +178,10 @@ export function showQuota(answer) {
         item.enforced ? "" : element("span", { class: "badge" }, "not enforced"),
         item.gated ? element("span", { class: "badge warn" }, `${item.gated} waiting`) : ""), ...rows);
   });
-  tally("quota", cards.length, answer);
-  by("quota-count").textContent = cards.length ? count(answer, "") : "";
-  replace(by("quota-list"), cards.length ? cards : [nothing(answer, "No quota is set")]);
+  const amount = part(cards.length, all.length);
+  tally("quota", amount, answer);
+  by("quota-count").textContent = all.length ? count(answer, cards.length < all.length ? amount : "") : "";
+  replace(by("quota-list"), cards.length ? cards : [all.length ? unmatched("quota") : nothing(answer, "No quota is set")]);
 }
 
 function quotaRow(name, used, limit, text) {

@@ -1,7 +1,12 @@
 """Scripts that ask the page what it shows, and choose on it."""
 
+import os
+from pathlib import Path
+
 from tests.e2e.chromium import Page
 
+#: Where pictures of the page are left, for people.
+PICTURES = os.environ.get("GPUSCHED_PAGE_PICTURES", "")
 #: The names of the nodes of these tests in the order of the page.
 NAMES = (
     "[...document.querySelectorAll('#rows [data-node]')].map((el) => el.dataset.node)"
@@ -9,6 +14,10 @@ NAMES = (
 )
 LIVE = "document.getElementById('connection').dataset.state === 'live'"
 DETAIL = "document.getElementById('detail').open"
+#: How many waiting pods and workloads are shown, what is said where no node is, and the namespaces to choose from.
+WAITING = "document.getElementById('waiting-jump').textContent"
+EMPTY = "document.getElementById('empty').textContent"
+OFFERED = "[...document.getElementById('namespace').options].map((el) => el.value)"
 FOCUSED = "document.activeElement.dataset.node"
 
 
@@ -24,3 +33,9 @@ def choose(page: Page, name: str, value: str, event: str = "input") -> None:
         f"{{ const control = document.getElementById('{name}'); control.value = '{value}';"
         f" control.dispatchEvent(new Event('{event}')); }}"
     )
+
+
+def picture(page: Page, name: str) -> None:
+    """Leave a picture of the page, where pictures are asked for."""
+    if PICTURES:
+        page.screenshot(Path(PICTURES) / f"{name}.png")

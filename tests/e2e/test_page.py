@@ -1,8 +1,6 @@
 """The page in a real Chromium, over gpusched on a real control plane."""
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,12 +13,10 @@ from tests.e2e.accessible import violations
 from tests.e2e.chromium import Page, find_chromium
 from tests.e2e.conftest import teller
 from tests.e2e.laid_out import CUT, IN_SIGHT, TORN, WIDE
-from tests.e2e.page_scripts import DETAIL, FOCUSED, LIVE, NAMES, cell, choose
+from tests.e2e.page_scripts import DETAIL, EMPTY, FOCUSED, LIVE, NAMES, OFFERED, WAITING, cell, choose, picture
 from tests.simulate.scene import workload
 
 Nodes = Callable[[Any], None]
-#: Where pictures of the page are left, for people.
-PICTURES = os.environ.get("GPUSCHED_PAGE_PICTURES", "")
 RBAC = "rbac.authorization.k8s.io"
 
 
@@ -51,11 +47,6 @@ def page(browser: Page, installed: Installed, control_plane: ControlPlane, fake_
     browser.open(f"{installed.admin_url}/")
     browser.wait_for(f"{NAMES}.length === 3 && {LIVE}")
     return browser
-
-
-def picture(page: Page, name: str) -> None:
-    if PICTURES:
-        page.screenshot(Path(PICTURES) / f"{name}.png")
 
 
 def test_the_page_shows_the_cluster_and_keeps_to_its_host(page: Page, installed: Installed) -> None:
@@ -93,6 +84,20 @@ def test_waiting_pods_and_refusals(page: Page, control_plane: ControlPlane, name
     cards = "[...document.querySelectorAll('#refusals-list .card')].map((el) => el.textContent)"
     page.wait_for(f"{cards}.some((text) => text.includes('{namespace}/half') && text.includes('gpu-quantity'))")
     picture(page, "waiting")
+    assert namespace in page.evaluate(OFFERED)
+    choose(page, "find", f"{namespace}/too-big")
+    assert page.evaluate(EMPTY) == "No node matches; 1 waiting pod does. Clear the filters to see all."
+    assert page.evaluate(cards) == []
+    choose(page, "find", "half")
+    assert page.evaluate(WAITING).startswith("0 of ")
+    listed = page.evaluate("document.getElementById('waiting-list').textContent")
+    assert listed == "No waiting pod or workload matches. Clear the filters to see all."
+    assert any(f"{namespace}/half" in text for text in page.evaluate(cards))
+    choose(page, "find", "")
+    choose(page, "namespace", namespace)
+    assert {text.split("/")[0] for text in page.evaluate(cards)} == {namespace}
+    assert page.evaluate(WAITING).split(" of ")[0] == "1"
+    assert violations(page) == []
     assert page.errors == []
 
 
@@ -209,7 +214,7 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     assert page.evaluate("document.activeElement.id") == "find"
     page.type("h100-2")
     page.wait_for(f"{NAMES}.join() === 'page-h100-2'")
-    page.wait_for("document.getElementById('announcer').textContent === '1 node shown'")
+    page.wait_for("document.getElementById('announcer').textContent.startsWith('1 node shown')")
     for _ in range(12):
         if page.evaluate(FOCUSED):
             break
@@ -238,7 +243,7 @@ def test_filters_by_family_and_state(page: Page) -> None:
     assert page.evaluate(NAMES) == ["page-h100", "page-h100-2"]
     choose(page, "state", "full")
     assert page.evaluate(NAMES) == []
-    assert page.evaluate("document.getElementById('empty').textContent").startswith("No node matches.")
+    assert page.evaluate(EMPTY).startswith("No node matches.")
     assert page.evaluate("location.hash") == "#family=hopper&state=full"
 
 
