@@ -296,6 +296,5 @@ def test_what_a_workload_of_the_same_name_made_is_not_meant(folder: Folder) -> N
 def test_a_workload_that_asks_for_no_pods_says_so_first(folder: Folder, tree: Tree, said: str) -> None:
     ran = why(folder, f"{tree['kind']}/w", cluster=[SHARED, tree], form="table")
 
-    assert ran.code == 0
-    assert "NO PODS" in ran.out.splitlines()[0]
+    assert (ran.code, "NO PODS" in ran.out.splitlines()[0]) == (0, True)
     assert ran.out.splitlines()[1].startswith(f"  it makes no pods: {said}")
