@@ -29,6 +29,7 @@ from gpusched.local.installed import Installed
 from gpusched.local.options import Options
 from tests.e2e import promtool as promtool_finder
 from tests.e2e.audited import audit_policy, without_right
+from tests.e2e.scheduling import reconfigure
 from tests.e2e.terminal import Terminal
 
 HERE = Path(__file__).parent
@@ -166,6 +167,14 @@ def installed(control_plane: ControlPlane) -> Iterator[Installed]:
 def terminal(control_plane: ControlPlane, client_programs: dict[str, Path], tmp_path: Path) -> Terminal:
     """A shell for what the documentation tells people to type, as admin of the control plane."""
     return Terminal(tmp_path, control_plane.kubeconfig(), client_programs.values())
+
+
+@pytest.fixture
+def unlowered(control_plane: ControlPlane, installed: Installed) -> Iterator[None]:
+    """Policy is left to the extender: no pod gets node affinity of it."""
+    reconfigure(control_plane, installed, {"lowering": {"enabled": False}})
+    yield
+    reconfigure(control_plane, installed, {"lowering": {"enabled": True}})
 
 
 @pytest.fixture

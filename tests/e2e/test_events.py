@@ -1,20 +1,10 @@
 """What people read in the events of a pod that no node takes: kube-scheduler's sentence, gpusched's reasons in it."""
 
-import pytest
-
 from tests.build import a100_node, gfd_labels, h100_node, node, pod, t4_node
-from tests.e2e.scheduling import bound_node, create, events, reconfigure, refusal
+from tests.e2e.scheduling import bound_node, create, events, refusal
 from tests.e2e.seen import nodes_seen, policy
 
 HOPELESS = "Preemption is not helpful for scheduling"
-
-
-@pytest.fixture
-def unlowered(control_plane, installed):
-    """Policy is left to the extender, so that its own words are seen."""
-    reconfigure(control_plane, installed, {"lowering": {"enabled": False}})
-    yield
-    reconfigure(control_plane, installed, {"lowering": {"enabled": True}})
 
 
 def told(plane, namespace, name):

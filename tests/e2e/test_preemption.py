@@ -13,7 +13,6 @@ from tests.e2e.scheduling import (
     filter_calls,
     priority_class,
     read,
-    reconfigure,
     refusal,
 )
 from tests.e2e.seen import nodes_seen, policy
@@ -25,12 +24,9 @@ BUSY = "40"
 
 
 @pytest.fixture
-def unlowered(control_plane, installed):
-    """Policy is left to the extender, so that kube-scheduler finds out too late for its own preemption."""
+def late(control_plane, unlowered):
+    """kube-scheduler finds out too late for its own preemption, by a pod of high priority."""
     priority_class(control_plane, "e2e-high", 1000)
-    reconfigure(control_plane, installed, {"lowering": {"enabled": False}})
-    yield
-    reconfigure(control_plane, installed, {"lowering": {"enabled": True}})
 
 
 def busy(name, namespace, *, gpus=1, **extra):
@@ -60,7 +56,7 @@ def assert_nobody_leaves(plane, installed, namespace, lows, text, before):
     assert filter_calls(installed) - before <= CALLS_OF_A_REFUSAL
 
 
-def test_a_useful_eviction(control_plane, installed, unlowered, namespace, fake_nodes):
+def test_a_useful_eviction(control_plane, installed, late, namespace, fake_nodes):
     """Only one node has the family, and only its pod goes."""
     fake_nodes([t4_node("pr-t4-1", gpus=4), t4_node("pr-t4-2", gpus=4), h100_node("pr-h100")])
     names = ["pr-t4-1", "pr-t4-2", "pr-h100"]
@@ -81,7 +77,7 @@ def test_a_useful_eviction_with_lowered_policy(control_plane, installed, namespa
     assert bound_in(control_plane, namespace) == {"low-0": "pr-t4", "high": "pr-h100"}
 
 
-def test_a_victim_frees_the_last_slot(control_plane, installed, unlowered, namespace, fake_nodes):
+def test_a_victim_frees_the_last_slot(control_plane, installed, late, namespace, fake_nodes):
     """The GPU itself is what is short, natively."""
     fake_nodes([t4_node("pr-t4"), a100_node("pr-a100", gpus=1)])
     nodes_seen(control_plane, "pr-t4", "pr-a100")
@@ -93,7 +89,7 @@ def test_a_victim_frees_the_last_slot(control_plane, installed, unlowered, names
     assert installed.metric("gpusched_decisions_total", verb="preempt", code="kept") - before >= 1
 
 
-def test_nobody_leaves_for_a_pod_that_policy_refuses(control_plane, installed, unlowered, namespace, fake_nodes):
+def test_nobody_leaves_for_a_pod_that_policy_refuses(control_plane, installed, late, namespace, fake_nodes):
     names = ["pr-1", "pr-2", "pr-3", "pr-4"]
     fake_nodes(t4_node(name, gpus=4) for name in names)
     nodes_seen(control_plane, *names)
@@ -104,7 +100,7 @@ def test_nobody_leaves_for_a_pod_that_policy_refuses(control_plane, installed, u
     assert_nobody_leaves(control_plane, installed, namespace, lows, text, before)
 
 
-def test_nobody_leaves_for_a_claim_that_does_not_fit_anyway(control_plane, installed, unlowered, namespace, fake_nodes):
+def test_nobody_leaves_for_a_claim_that_does_not_fit_anyway(control_plane, installed, late, namespace, fake_nodes):
     """The victims hold the cpu; the memory is claimed by pods that stay."""
     names = ["pr-1", "pr-2"]
     fake_nodes(t4_node(name, gpus=1, replicas=4) for name in names)
@@ -127,7 +123,7 @@ def test_nobody_leaves_for_a_claim_that_does_not_fit_anyway(control_plane, insta
     assert_nobody_leaves(control_plane, installed, namespace, lows | keep, text, before)
 
 
-def test_nobody_leaves_for_a_pod_over_quota(control_plane, installed, unlowered, namespace, fake_nodes):
+def test_nobody_leaves_for_a_pod_over_quota(control_plane, installed, late, namespace, fake_nodes):
     """The pod passed its gate while there was room; then the quota was lowered."""
     fake_nodes([t4_node("pr-t4", gpus=4), node("pr-cpu", gpus=None)])
     nodes_seen(control_plane, "pr-t4")

@@ -32,13 +32,6 @@ def nodes(control_plane, installed, fake_nodes):
     nodes_seen(control_plane, "qu-t4", "qu-h100")
 
 
-@pytest.fixture
-def unlowered(control_plane, installed):
-    reconfigure(control_plane, installed, {"lowering": {"enabled": False}})
-    yield
-    reconfigure(control_plane, installed, {"lowering": {"enabled": True}})
-
-
 def of(family):
     return {"gpusched.io/families": family}
 
